@@ -1,0 +1,73 @@
+# Every command of the project. `make` alone lists them; CONTRIBUTING.md says when to use which.
+# Needs Python >= 3.11, make and git; everything else goes into .venv.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+LOCK := requirements/lock.txt
+# The path is part of the name, so that a moved or shared environment is linked anew to this clone.
+STAMP := $(VENV)/.setup$(subst /,-,$(CURDIR))
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup demo test test-all check format docs docs-serve lock clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+setup: $(STAMP)  ## create .venv with the pinned packages (reused if it already holds them)
+
+$(STAMP): $(LOCK) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Scena needs Python 3.11 or newer; got $$($(PYTHON) --version). Name another: make setup PYTHON=python3.11" >&2; exit 1; }
+	@$(PY) -m pip --version >/dev/null 2>&1 || { echo "Creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing the packages of $(LOCK) (the first time takes some minutes) ..."
+	@$(PY) -m pip install --quiet --no-deps --no-compile -r $(LOCK)
+	@echo "Linking scena into $(VENV) ..."
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(PY) -m pip check --quiet
+	@echo "Compiling bytecode (imports of TensorFlow are three times faster with it) ..."
+	@$(PY) -m compileall -q -j 0 -x '/(tests?|lib2to3|templates)/' $(VENV)/lib
+	@rm -f $(VENV)/.setup-* && touch $@
+	@echo "Ready: $(VENV)/bin/scena --help"
+
+demo: setup  ## train, evaluate and use a first model
+	@$(PY) -m examples.tutorial.demo
+
+test: setup  ## all tests but the long ones, in parallel
+	$(PY) -m pytest -n 2 --dist worksteal -q
+
+test-all: setup  ## the long tests too
+	$(PY) -m pytest -n 2 --dist worksteal -q -m ""
+
+check: setup  ## format, lint and types
+	$(PY) -m ruff format --check
+	$(PY) -m ruff check
+	$(PY) -m mypy
+
+format: setup  ## format the code and repair what the linter can
+	$(PY) -m ruff format
+	$(PY) -m ruff check --fix
+
+docs: setup  ## build the documentation into site/; a broken link is an error
+	$(PY) -m mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
+docs-serve: setup  ## show the documentation in a browser while you edit it
+	$(PY) -m mkdocs serve
+
+lock:  ## resolve the newest allowed packages and pin them
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --no-compile '.[dev,docs,examples]'
+	{ echo '# What `make setup` installs, written by `make lock`.'; build/lock/bin/python -m pip freeze --all --exclude pip --exclude scena; } > $(LOCK)
+	rm -rf build/lock
+
+clean:  ## remove everything that can be made again, except .venv and runs/
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache
+	find scena examples tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
