@@ -1,0 +1,19 @@
+"""Settings for every test, made before anything imports TensorFlow; subprocesses inherit them."""
+
+import os
+
+# Two pytest workers share two cores: one TensorFlow thread each is faster than two that wait for one another.
+SETTINGS = {
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "KERAS_BACKEND": "tensorflow",
+    "COLUMNS": "120",  # the width of help texts must not depend on the terminal
+}
+for name, value in SETTINGS.items():
+    os.environ.setdefault(name, value)
+
+# What a developer exported for their own runs must not change what the tests see.
+for name in ("SCENA_LOG_LEVEL", "FORCE_COLOR", "PYTHONWARNINGS"):
+    os.environ.pop(name, None)

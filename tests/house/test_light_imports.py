@@ -1,0 +1,46 @@
+"""Parameters and data workers start without Keras and TensorFlow: an instant command line, small worker processes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.sources import ROOT, module_name, python_files
+
+# Modules of scena/data that exist for TensorFlow, and are imported when they are used.
+TENSORFLOW_DATA: set[str] = set()
+
+PROBE = """
+import importlib, sys
+heavy = sys.argv[1].split(",")
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+    loaded = [package for package in heavy if package in sys.modules]
+    if loaded:
+        sys.exit(f"importing {name} loads {', '.join(loaded)}")
+"""
+
+
+def is_params(path: Path) -> bool:
+    return path.name == "params.py" or path.relative_to(ROOT).parts[:2] == ("scena", "params")
+
+
+def assert_light(paths: list[Path], heavy: list[str]) -> None:
+    names = [module_name(path) for path in paths]
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, ",".join(heavy), *names], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("folder", ["scena", "examples"])
+def test_parameters_import_nothing_heavy(folder: str) -> None:
+    assert_light(
+        [path for path in python_files(folder) if is_params(path)], ["keras", "tensorflow", "numpy", "pandas", "PIL"]
+    )
+
+
+def test_what_a_data_worker_needs_imports_no_tensorflow() -> None:
+    modules = [path for path in python_files("scena") if path.relative_to(ROOT).parts[1] == "data"]
+    assert_light([path for path in modules if module_name(path) not in TENSORFLOW_DATA], ["keras", "tensorflow"])

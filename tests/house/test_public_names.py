@@ -1,0 +1,73 @@
+"""What is public is documented, and what params classes name exists.
+
+Everything is imported in one separate process: params classes register themselves and would be choices in other tests.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.sources import ROOT, module_name, python_files
+
+PROBE = """
+import importlib, inspect, json, sys
+from scena.params.declare import Params, subclasses
+
+undocumented, unresolved = [], []
+
+def is_documented(thing):
+    return bool((inspect.getdoc(thing) or "").strip())
+
+def members(cls):
+    for name, member in vars(cls).items():
+        if name.startswith("_"):
+            continue
+        member = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+        if inspect.isfunction(member) or isinstance(member, property):
+            yield name
+
+for module_name in sys.argv[1:]:
+    module = importlib.import_module(module_name)
+    if not module_name.startswith("scena"):
+        continue
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", None) != module_name:
+            continue
+        if inspect.isclass(thing):
+            if not (thing.__doc__ or "").strip():
+                undocumented.append(f"{module_name}.{name}")
+            # getdoc looks at the base classes too: an override needs words only where it has something to add
+            silent = [member for member in members(thing) if not is_documented(getattr(thing, member))]
+            undocumented += [f"{module_name}.{name}.{member}" for member in silent]
+        elif inspect.isfunction(thing) and not is_documented(thing):
+            undocumented.append(f"{module_name}.{name}")
+
+for cls in subclasses(Params):
+    if cls.__module__.split(".")[0] in ("scena", "examples") and cls.__builds__:
+        try:
+            assert inspect.isclass(cls.implementation())
+        except Exception as error:
+            unresolved.append(f"{cls.__module__}.{cls.__name__} builds {cls.__builds__}: {error}")
+
+print(json.dumps({"undocumented": undocumented, "unresolved": unresolved}))
+"""
+
+
+@pytest.fixture(scope="module")
+def probe() -> dict[str, list[str]]:
+    modules = [module_name(path) for path in python_files("scena", "examples") if path.stem != "__main__"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *modules], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_everything_public_has_a_docstring(probe: dict[str, list[str]]) -> None:
+    assert not probe["undocumented"]
+
+
+def test_every_builds_names_a_class(probe: dict[str, list[str]]) -> None:
+    assert not probe["unresolved"]
