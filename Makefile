@@ -14,6 +14,8 @@ STAMP := $(VENV)/.setup$(subst /,-,$(CURDIR))
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Says at each build that Zensical follows Material; docs/decisions/0002 says what we make of it.
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help setup demo test test-all check format docs docs-serve lock clean
 
@@ -55,7 +57,8 @@ format: setup  ## format the code and repair what the linter can
 	$(PY) -m ruff check --fix
 
 docs: setup  ## build the documentation into site/; a broken link is an error
-	$(PY) -m mkdocs build --strict --quiet
+	@# not --quiet: that hides the warnings from --strict
+	$(PY) -m mkdocs build --strict
 	@echo "Open site/index.html"
 
 docs-serve: setup  ## show the documentation in a browser while you edit it

@@ -1,0 +1,76 @@
+"""Reading the code blocks of a Markdown page. What each kind of block means is described in docs/development.md."""
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)``` *$", re.MULTILINE | re.DOTALL)
+REMARK = re.compile(r"<!--\s*(?P<kind>no-test|test):\s*(?P<text>.*?)\s*-->\s*\Z", re.DOTALL)
+TITLE = re.compile(r'title="([^"]+)"')
+
+
+@dataclass
+class Block:
+    """One fenced block: its language, the file it stands for, and what a remark above it says about testing."""
+
+    page: Path
+    line: int  # of its first line of code, counted from 1
+    language: str
+    title: str | None
+    code: str
+    test: str = ""  # from <!-- test: … -->
+    no_test: str | None = None  # from <!-- no-test: reason -->
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def is_included(self) -> bool:
+        """The code comes from a file of the repository when the site is built, and is tested there."""
+        return "--8<--" in self.code
+
+    def padded(self) -> str:
+        """The code behind as many empty lines as stand above it, so that a traceback points into the page."""
+        return "\n" * (self.line - 1) + self.code
+
+
+@dataclass
+class Command:
+    """One `$ …` of a console block, and the output shown below it."""
+
+    text: str
+    shown: list[str]
+
+
+def read_blocks(page: Path) -> list[Block]:
+    """All fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    blocks = []
+    for fence in FENCE.finditer(text):
+        language, _, options = fence["info"].strip().partition(" ")
+        title = TITLE.search(options)
+        line = text.count("\n", 0, fence.start("code")) + 1
+        block = Block(page, line, language, title[1] if title else None, textwrap.dedent(fence["code"]))
+        if remark := REMARK.search(text, 0, fence.start()):
+            if remark["kind"] == "test":
+                block.test = remark["text"]
+            else:
+                block.no_test = remark["text"]
+        blocks.append(block)
+    return blocks
+
+
+def read_commands(block: Block) -> list[Command]:
+    """The commands of a console block; a backslash at the end of a line joins the next one."""
+    commands: list[Command] = []
+    for line in block.code.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            commands.append(Command(line[2:], []))
+        elif commands:
+            commands[-1].shown.append(line)
+    return commands

@@ -1,0 +1,77 @@
+"""Runs the code of one page, in order, in the current folder: `python -m tests.docs.run_page docs/parameters.md`.
+
+All Python blocks of a page share one namespace and one process, so that a page pays for TensorFlow once.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+from tests.docs.blocks import ROOT, Block, Command, read_blocks, read_commands
+
+
+def run_page(page: Path) -> None:
+    """Runs every block of a page that is to be tested; the first failure ends it."""
+    module = types.ModuleType("page")
+    sys.modules["page"] = module  # classes defined on the page know where they come from
+    for block in read_blocks(page):
+        if block.no_test is not None or block.is_included:
+            continue
+        if block.title is not None:
+            place_file(block)
+        elif block.language == "python":
+            exec(compile(block.padded(), str(page), "exec"), module.__dict__)
+        elif block.language == "console":
+            for command in read_commands(block):
+                run_command(command, block)
+
+
+def place_file(block: Block) -> None:
+    """A block with a title is a file: equal to the repository's file of that name, or written for the page to use."""
+    target = Path(str(block.title))
+    original = ROOT / target
+    if original.is_file():
+        if original.read_text(encoding="utf-8").strip() != block.code.strip():
+            sys.exit(f"{block.place}: differs from {target}; copy the file into the page again.")
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(block.code, encoding="utf-8")
+
+
+def run_command(command: Command, block: Block) -> None:
+    """Runs a command and compares its output, or (if not asked to run it) lets `scena` check its flags."""
+    words = block.test.replace(",", " ").split()
+    for_real = "run" in words
+    if not for_real and not re.match(r"(python -m )?scena\b", command.text):
+        sys.exit(f"{block.place}: `{command.text}` is not tested; mark the block <!-- test: run -->, or make it ```sh.")
+    text = command.text if for_real else f"{command.text} --help"
+    expected_status = int(words[words.index("exit") + 1]) if "exit" in words else 0
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", text],
+        env=os.environ | {"PATH": path, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != expected_status:
+        sys.exit(f"{block.place}: `{text}` ended with status {done.returncode}:\n{done.stdout}")
+    if for_real:
+        compare(command, done.stdout, block)
+
+
+def compare(command: Command, output: str, block: Block) -> None:
+    """Every line shown, except those with `…`, appears in the output, in this order (spaces do not count)."""
+    lines = iter(" ".join(line.split()) for line in output.splitlines())
+    for shown in command.shown:
+        wanted = " ".join(shown.split())
+        if wanted and "…" not in wanted and wanted not in lines:
+            sys.exit(f"{block.place}: `{command.text}` does not print {shown!r} (any more); it prints:\n{output}")
+
+
+if __name__ == "__main__":
+    run_page(Path(sys.argv[1]).resolve())

@@ -1,0 +1,91 @@
+"""The code in the documentation and in the README runs; what it shows is what happens."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import PAGES, ROOT, Block, read_blocks, read_commands
+
+MOST_UNTESTED = 6
+BLOCKS = {page: read_blocks(page) for page in PAGES}
+
+
+def is_run(block: Block) -> bool:
+    return block.language in ("python", "console") or block.title is not None
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in PAGES if any(map(is_run, BLOCKS[p]))]
+)
+def test_code_of_the_page_runs(page: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.docs.run_page", str(page)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_few_blocks_are_not_tested_and_each_says_why() -> None:
+    untested = [block for blocks in BLOCKS.values() for block in blocks if block.no_test is not None]
+    assert all(block.no_test for block in untested)
+    assert len(untested) <= MOST_UNTESTED, [block.place for block in untested]
+
+
+def test_every_block_names_its_language() -> None:
+    assert not [block.place for blocks in BLOCKS.values() for block in blocks if not block.language]
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:^|`|&& )make ([a-z-]+)", text, re.MULTILINE))
+        assert named <= targets, f"{page.relative_to(ROOT)}: {named - targets}"
+
+
+def test_the_readme_shows_the_whole_minimal_tutorial() -> None:
+    """Each file of it has a block of that title in the README; running the page compares the two."""
+    shown = {block.title for block in BLOCKS[ROOT / "README.md"]}
+    files = [path for path in (ROOT / "examples/tutorial/min").glob("*.py") if path.name != "__init__.py"]
+    assert files
+    assert {str(path.relative_to(ROOT)) for path in files} <= shown
+
+
+def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
+    """MkDocs checks the links of docs/; these pages are read where they are."""
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        links = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
+        assert not [link for link in links if "://" not in link and not (ROOT / link).exists()], name
+
+
+PAGE = """One
+<!-- test: run, exit 2 -->
+```console
+$ scena a \\
+    b
+shown
+$ scena c
+```
+```python title="x.py"
+1
+```
+"""
+
+
+def test_reading_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    console, titled = read_blocks(page)
+    assert (console.language, console.test, console.line) == ("console", "run, exit 2", 4)
+    assert [(command.text.split(), command.shown) for command in read_commands(console)] == [
+        (["scena", "a", "b"], ["shown"]),
+        (["scena", "c"], []),
+    ]
+    assert (titled.title, titled.test, titled.padded().splitlines()[9]) == ("x.py", "", "1")

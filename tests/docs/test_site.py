@@ -1,0 +1,72 @@
+"""The documentation site builds without a warning, has every chapter, and can be searched."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = """installation parameters scenario data pipeline model graph training evaluation prediction devices
+debugging development changelog""".split()
+
+
+def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    # without --quiet, which would hide the warnings that --strict counts
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--config-file",
+        str(config),
+        "--site-dir",
+        str(site),
+    ]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT / "mkdocs.yml", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "#no-such-heading", "index.md#neither"])
+def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text(f"# Page\n\n[a link]({link})\n")
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nnav: [index.md]\nnot_in_nav: ''\n")
+    done = build(config, tmp_path / "site")
+    assert done.returncode != 0
+    assert link.split("#")[-1] in done.stderr
+
+
+def test_every_chapter_is_there_and_can_be_searched(site: Path) -> None:
+    found = {
+        entry["location"].split("#")[0] for entry in json.loads((site / "search/search_index.json").read_text())["docs"]
+    }
+    assert {f"{chapter}.html" for chapter in CHAPTERS} <= found
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert 'src="http' not in page
+    assert "fonts.googleapis" not in page
+
+
+def test_every_package_has_a_page_in_the_reference() -> None:
+    packages = {path.parent.name for path in (ROOT / "scena").glob("*/__init__.py")}
+    pages = {path.stem for path in (ROOT / "docs/reference").glob("*.md")}
+    assert packages <= pages, "write docs/reference/<package>.md and name it in mkdocs.yml"
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    assert not [path.name for path in folder.glob("*.md") if path.name != "README.md" and f"({path.name})" not in index]
