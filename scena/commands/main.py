@@ -1,0 +1,94 @@
+# PYTHON_ARGCOMPLETE_OK
+"""The `scena` program: finds the command, runs it, and shows errors as one short message."""
+
+import importlib
+import os
+import sys
+from typing import NamedTuple
+
+from scena.errors import ScenaError
+
+
+class Command(NamedTuple):
+    """A subcommand: the module that runs it and its line in the overview."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "train": Command("train", "train a scenario"),
+    "resume": Command("resume", "go on with a run from its last checkpoint"),
+    "lav": Command("lav", "load and validate exported models (also: evaluate)"),
+    "predict": Command("predict", "predict with exported models; several vote"),
+    "params": Command("params", "show the parameters of a scenario or a run"),
+    "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
+    "completion": Command("completion", "print the shell completion for bash or zsh"),
+}
+ALIASES = {"evaluate": "lav"}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs `scena` with these arguments (default: the process's) and returns its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:
+        from scena.commands.complete import complete
+
+        return complete()
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        from scena import __version__
+
+        print(f"scena {__version__}")
+        return 0
+    name = ALIASES.get(arguments[0], arguments[0])
+    if name not in COMMANDS:
+        from scena.params.spelling import did_you_mean
+
+        print(f"scena: error: there is no command {name!r}{did_you_mean(name, [*COMMANDS, *ALIASES])}. See scena --help.", file=sys.stderr)
+        return 2
+    return _run(name, arguments[1:])
+
+
+def overview() -> str:
+    """The text of `scena --help`."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: scena COMMAND …",
+            "",
+            "Train, evaluate and deploy Keras models that are described as scenarios.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`scena COMMAND --help` explains a command; `scena train SCENARIO --help` lists everything that can be set.",
+            "SCENA_LOG_LEVEL (debug, info, warning, error) says how much is logged.",
+        ]
+    )
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        module = importlib.import_module(f"scena.commands.{COMMANDS[name].module}")
+        status: int = module.run(arguments)
+        return status
+    except ScenaError as error:
+        print(f"scena {name}: error: {error}", file=sys.stderr)
+        if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+            raise
+        return error.exit_status
+    except KeyboardInterrupt:
+        print(f"scena {name}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+"""The base of all errors that a user can cause: the command line shows their message, and no traceback."""
+
+from typing import ClassVar
+
+
+class ScenaError(Exception):
+    """Something a user can put right. The message says what was wrong, what was received and how to fix it."""
+
+    exit_status: ClassVar[int] = 1

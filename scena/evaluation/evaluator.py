@@ -1,0 +1,36 @@
+"""`Evaluator`: measures in plain Python, on samples as they come out of post-processing."""
+
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from scena.data.sample import Sample
+from scena.evaluation.params import EvaluatorParams
+
+TEvaluatorParams = TypeVar("TEvaluatorParams", bound=EvaluatorParams)
+
+
+class Evaluator(Generic[TEvaluatorParams]):
+    """Like a Keras metric, but in Python and with whole samples: override `update_state` and `result`.
+
+    It is entered before a validation and left after it; reset what it counts in `__enter__`.
+
+    Args:
+        params: the evaluator's parameters, also available as `self.params`.
+    """
+
+    def __init__(self, params: TEvaluatorParams) -> None:
+        self.params = params
+
+    def __enter__(self) -> Self:
+        """Starts a validation: reset the counts here."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Ends a validation."""
+
+    def update_state(self, sample: Sample) -> None:
+        """Counts one predicted sample (un-batched, post-processed)."""
+
+    def result(self) -> dict[str, Any]:
+        """The named results: numbers."""
+        return {}

@@ -1,0 +1,18 @@
+"""Parameters of LAV (load and validate) and of evaluators."""
+
+from scena.data.params import DataPipelineParams
+from scena.devices.params import DeviceParams
+from scena.params import Params, param
+
+
+class EvaluatorParams(Params):
+    """Measures computed in Python on post-processed samples."""
+
+
+class LAVParams(Params):
+    """Load and validate: how the validation data is run through the model."""
+
+    pipeline: DataPipelineParams = param(inline=True, help="how batches are made")
+    device: DeviceParams = param(help="what to run on")
+    run_eagerly: bool = param(False, flat=True, help="run op by op, so that a debugger stops inside the model")
+    print_limit: int = param(10, ge=0, help="how many samples the model may print")

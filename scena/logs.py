@@ -1,0 +1,42 @@
+"""Logging of the `scena` program: to the console, as SCENA_LOG_LEVEL says."""
+
+import logging
+import os
+import sys
+
+from scena.errors import ScenaError
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class ConsoleHandler(logging.Handler):
+    """Writes to whatever standard error is at the moment: a progress bar may stand in for it for a while."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one line."""
+        try:
+            sys.stderr.write(self.format(record) + "\n")
+            sys.stderr.flush()
+        except OSError:  # a closed terminal must not end a training
+            self.handleError(record)
+
+
+def log_level() -> str:
+    """The level that SCENA_LOG_LEVEL asks for."""
+    level = os.environ.get("SCENA_LOG_LEVEL", "info").lower()
+    if level not in LEVELS:
+        raise ScenaError(f"SCENA_LOG_LEVEL must be one of {', '.join(LEVELS)}. Received: {level!r}.")
+    return level
+
+
+def set_up_console() -> None:
+    """Shows Scena's log on the console, and silences TensorFlow's below errors."""
+    log = logging.getLogger("scena")
+    log.setLevel(log_level().upper())
+    log.propagate = False
+    if not any(isinstance(handler, ConsoleHandler) for handler in log.handlers):
+        handler = ConsoleHandler()
+        handler.setFormatter(logging.Formatter("%(message)s" if log.level > logging.DEBUG else "%(name)s: %(message)s"))
+        log.addHandler(handler)
+    for noisy in ("tensorflow", "absl", "h5py"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)

@@ -1,0 +1,69 @@
+"""A scenario's network, built from its data's specs: what the trainer, LAV and the predictor share."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from scena.data.data import DataBase
+from scena.data.spec import ArraySpec, keras_dtype
+from scena.model.errors import ModelError
+from scena.model.graph import RootGraph, Tensors
+from scena.model.model import ModelBase
+from scena.model.training_model import TrainingModel
+
+
+class BuiltModel:
+    """Data, model and graph of one scenario, with all variables created.
+
+    Args:
+        data: gives the names, shapes and types of inputs and targets.
+        model: the scenario's model.
+        root: its graph; building it here fixes the order in which variables are made.
+    """
+
+    def __init__(self, data: DataBase[Any], model: ModelBase[Any], root: RootGraph) -> None:
+        self.data = data
+        self.model = model
+        self.root = root
+        self.inputs = symbolic(data.input_layer_specs())
+        self.targets = symbolic(data.target_layer_specs())
+        self.outputs = self._outputs()
+        self.graphs = model._export_graphs(self.inputs, self.outputs, self.targets)
+        if "default" not in self.graphs:
+            raise ModelError(
+                f"{type(model).__name__}._export_graphs returned {sorted(self.graphs)}; one of them must be called 'default'."
+            )
+
+    def _outputs(self) -> Tensors:
+        outputs = self.root(self.inputs)
+        if not isinstance(outputs, dict):
+            raise ModelError(
+                f"{type(self.root.graph).__name__} must return a dict of named outputs. Received: {type(outputs).__name__}."
+            )
+        return outputs
+
+    @property
+    def prediction_model(self) -> keras.Model:
+        """The functional Keras model that predicts: inputs by name to outputs by name."""
+        return self.graphs["default"]
+
+    def training_model(self) -> TrainingModel:
+        """A model that trains the graph with the scenario's losses and metrics."""
+        return TrainingModel(self.model, self.root, self.inputs, self.targets, name="training")
+
+    def validation_model(self) -> TrainingModel:
+        """A model that measures losses and metrics on the prediction graph, as LAV does."""
+        return TrainingModel(self.model, self.root, self.inputs, self.targets, prediction=True, name="validation")
+
+    def load_weights(self, path: Path) -> None:
+        """Reads the weights, and only them, from a `model.keras`."""
+        try:
+            self.prediction_model.load_weights(path)
+        except (ValueError, OSError, KeyError) as error:
+            raise ModelError(f"The weights in {path} do not fit the model that its parameters describe: {error}") from error
+
+
+def symbolic(specs: dict[str, ArraySpec]) -> Tensors:
+    """Keras inputs for the specs, by name."""
+    return {name: keras.Input(shape=spec.shape, dtype=keras_dtype(spec), name=name) for name, spec in specs.items()}

@@ -1,0 +1,113 @@
+"""The network itself, as a Keras layer: `GraphBase` for most models, `GenericGraphBase` where training and prediction differ.
+
+Losses and metrics are the model's (`model.py`), not the graph's.
+"""
+
+from abc import abstractmethod
+from typing import Any, Generic, TypeVar
+
+import keras
+
+from scena.params import Params, build, to_raw
+
+TParams = TypeVar("TParams", bound=Params)
+Tensors = dict[str, Any]
+"""Named tensors: inputs, targets or outputs."""
+
+
+class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
+    """A network whose training and prediction may differ, for example teacher forcing and decoding.
+
+    Create the layers in `__init__`, connect them in `build_train_graph` and `build_prediction_graph`; both return a dict of outputs.
+
+    Args:
+        params: the parameters of the graph, also available as `self.params`.
+    """
+
+    def __init__(self, params: TParams, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.params = params
+
+    @abstractmethod
+    def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
+        """Connects the layers for training and for validation during training.
+
+        Args:
+            inputs: the named input tensors, batched.
+            targets: the named target tensors, batched (for teacher forcing).
+            training: True in a training step, False in validation.
+        """
+
+    @abstractmethod
+    def build_prediction_graph(self, inputs: Tensors) -> Tensors:
+        """Connects the layers for prediction, LAV and export."""
+
+    def pre_proc_targets(self, inputs: Tensors, targets: Tensors) -> Tensors:
+        """Changes the targets before losses and metrics see them. The default leaves them as they are."""
+        del inputs
+        return targets
+
+    def call(self, inputs: Tensors, targets: Tensors | None = None, training: bool | None = None) -> Tensors:
+        """Runs the training graph if targets are given, else the prediction graph."""
+        if targets is None:
+            return self.build_prediction_graph(inputs)
+        return self.build_train_graph(inputs, targets, training)
+
+    def get_config(self) -> dict[str, Any]:
+        """The layer's configuration with its parameters as plain data, so that a Keras archive needs no pickle."""
+        return {**super().get_config(), "params": to_raw(self.params)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "GenericGraphBase[TParams]":
+        """Rebuilds the layer; its parameter class is looked up among the imported ones."""
+        config = dict(config)
+        return cls(build(config.pop("params"), Params), **config)
+
+
+class GraphBase(GenericGraphBase[TParams]):
+    """A network that is the same in training and prediction: implement `build_graph`."""
+
+    @abstractmethod
+    def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
+        """Connects the layers and returns the named outputs.
+
+        Args:
+            inputs: the named input tensors, batched.
+            training: True in a training step; hand it to layers that differ (Keras does so by itself for its own).
+        """
+
+    def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
+        """The same graph as in prediction."""
+        del targets
+        return self.build_graph(inputs, training=training)
+
+    def build_prediction_graph(self, inputs: Tensors) -> Tensors:
+        """The same graph as in training, without its training behaviour."""
+        return self.build_graph(inputs, training=False)
+
+
+class RootGraph(keras.layers.Layer):
+    """The layer around the whole graph. Override it (`ModelBase.root_graph_cls`) to add something before or after any graph.
+
+    Args:
+        graph: the graph of the model.
+    """
+
+    def __init__(self, graph: GenericGraphBase[Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.graph = graph
+
+    def call(self, inputs: Tensors, targets: Tensors | None = None, training: bool | None = None) -> Tensors:
+        """Passes everything on to the graph."""
+        outputs: Tensors = self.graph(inputs, targets=targets, training=training)
+        return outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The configuration with the graph inside it."""
+        return {**super().get_config(), "graph": keras.saving.serialize_keras_object(self.graph)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "RootGraph":
+        """Rebuilds the graph inside."""
+        config = dict(config)
+        return cls(keras.saving.deserialize_keras_object(config.pop("graph")), **config)

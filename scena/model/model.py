@@ -1,0 +1,90 @@
+"""What a model is to its researcher: a graph, losses, metrics, what "best" means, and how to print a result.
+
+The compiled Keras model that runs a training step is in `training_model.py`.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+import keras
+
+from scena.data.sample import Sample
+from scena.model.graph import GenericGraphBase, RootGraph, Tensors
+from scena.model.params import ModelBaseParams
+from scena.params.generics import type_argument
+
+TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
+
+
+class ModelBase(Generic[TModelParams]):
+    """Base of every model: override `create_graph`, `_loss` and, as needed, the rest.
+
+    Keras losses and metrics with state are created in `__init__` and used in `_loss` and `_metric`.
+
+    Args:
+        params: the model's parameters, also available as `self.params`.
+    """
+
+    root_graph_cls: ClassVar[type[RootGraph]] = RootGraph
+    """The layer around the graph; replace it to wrap every graph of this model."""
+
+    def __init__(self, params: TModelParams) -> None:
+        self.params = params
+
+    @classmethod
+    def default_params(cls) -> TModelParams:
+        """The parameters this model starts with."""
+        params: TModelParams = type_argument(cls, TModelParams)()
+        return params
+
+    def create_graph(self, **static: Any) -> GenericGraphBase[Any]:
+        """Creates the network.
+
+        Args:
+            static: what the scenario's `static_graph_kwargs` hands over, for example the number of classes of the data.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement create_graph(self) and return its GraphBase.")
+
+    def create_root_graph(self, **static: Any) -> RootGraph:
+        """Creates the graph and the layer around it."""
+        return self.root_graph_cls(self.create_graph(**static), name="root")
+
+    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        """The named losses: tensors per sample or scalars; `keras.losses` functions and called `keras.losses.Loss` objects both fit."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _loss(self, inputs, targets, outputs) and return a dict of losses.")
+
+    def _loss_weights(self) -> dict[str, float]:
+        """The factor of each loss in the sum that is minimised; those not named count once."""
+        return {}
+
+    def _sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
+        """Weights per sample for losses and metrics, by their name; those not named count each sample once."""
+        del inputs, targets
+        return {}
+
+    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+        """The named metrics, each either a tensor (averaged over the samples) or `(metric, y_true, y_pred)`.
+
+        The second form updates a `keras.metrics.Metric` that was created in `__init__`.
+        """
+        del inputs, targets, outputs
+        return {}
+
+    def _best_logging_settings(self) -> tuple[str, str]:
+        """Which value makes a model the best: ("min" or "max", name of a loss or metric).
+
+        A plain name means the value of the validation (else of LAV, else of the training); `lav_NAME` or `val_NAME` says which.
+        """
+        return "min", "loss"
+
+    def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
+        """Prints one predicted sample of the validation for a person to read. The default prints nothing."""
+
+    def _export_graphs(self, inputs: Tensors, outputs: Tensors, targets: Tensors) -> dict[str, keras.Model]:
+        """The graphs to export, by name; "default" is the one that predicts."""
+        del targets
+        return {"default": keras.Model(inputs=inputs, outputs=outputs, name="default")}
+
+    def keras_metrics(self) -> list[keras.metrics.Metric]:
+        """The Keras metrics this model created in `__init__`."""
+        return [value for value in vars(self).values() if isinstance(value, keras.metrics.Metric)]

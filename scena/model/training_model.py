@@ -1,0 +1,171 @@
+"""The Keras model of a training step: a graph with the losses and metrics of a `ModelBase` around it.
+
+It overrides only the public hooks `compute_loss` and `compute_metrics`, so Keras' own `train_step` works on every backend.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from scena.model.errors import ModelError
+from scena.model.graph import RootGraph, Tensors
+from scena.model.model import ModelBase
+
+
+class Measures(keras.layers.Layer):
+    """Losses and metrics of one batch, as a layer so that it can also be run on symbolic tensors to learn their names.
+
+    Args:
+        model: whose `_loss` and `_metric` to call.
+        root: the graph, for its `pre_proc_targets`.
+        lenient: leave out losses or metrics that need an output the graph does not have.
+    """
+
+    def __init__(self, model: ModelBase[Any], root: RootGraph, lenient: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._lenient = lenient
+        self._scena_model = model
+        self._pre_proc_targets = root.graph.pre_proc_targets
+        self.updated: dict[str, tuple[Any, ...]] = {}
+        self.left_out: dict[str, str] = {}
+
+    def call(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors]:
+        """Returns the named losses and the named metric tensors; `updated` holds the metrics that update themselves."""
+        targets = self._pre_proc_targets(inputs, targets)
+        losses = self._values("_loss", inputs, targets, outputs)
+        metrics = self._values("_metric", inputs, targets, outputs)
+        self.updated = {name: value for name, value in metrics.items() if isinstance(value, tuple)}
+        return losses, {name: value for name, value in metrics.items() if not isinstance(value, tuple)}
+
+    def _values(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+        model = self._scena_model
+        try:
+            value = getattr(model, method)(inputs, targets, outputs)
+        except KeyError as error:
+            if not self._lenient or error.args[0] in inputs or error.args[0] in targets:
+                raise ModelError(
+                    f"{type(model).__name__}.{method} asks for {error.args[0]!r}. There are inputs {sorted(inputs)}, "
+                    f"targets {sorted(targets)} and outputs {sorted(outputs)}."
+                ) from error
+            self.left_out[method] = str(error.args[0])
+            return {}
+        if not isinstance(value, dict):
+            raise ModelError(
+                f"{type(model).__name__}.{method} must return a dict of names and tensors. Received: {type(value).__name__}."
+            )
+        return value
+
+    def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
+        """The model's weights per sample."""
+        return self._scena_model._sample_weights(inputs, self._pre_proc_targets(inputs, targets))
+
+
+class TrainingModel(keras.Model):
+    """Trains and validates a graph. Its one argument is `{"inputs": …, "targets": …}`, both dicts of batched tensors.
+
+    Args:
+        model: the scenario's model: losses, weights, metrics.
+        root: the graph that is trained.
+        inputs: symbolic inputs of the graph.
+        targets: symbolic targets.
+        prediction: run the graph's prediction variant, as LAV does. What losses and metrics need but only the training variant
+            puts out is then left out, and said in the log.
+    """
+
+    def __init__(self, model: ModelBase[Any], root: RootGraph, inputs: Tensors, targets: Tensors, *, prediction: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.root = root
+        self.measures = Measures(model, root, lenient=prediction, name="measures")
+        self._prediction = prediction
+        self._loss_weights = model._loss_weights()
+        outputs = root(inputs) if prediction else root(inputs, targets=targets)
+        losses, metrics = self.measures(inputs, targets, outputs)
+        self._check_names(model, losses, metrics)
+        self.total = keras.metrics.Mean(name="loss")
+        self.loss_means = {name: keras.metrics.Mean(name=name) for name in losses if len(losses) > 1 or name != "loss"}
+        self.metric_means = {name: keras.metrics.Mean(name=name) for name in metrics}
+        self.keras_metrics = model.keras_metrics()
+
+    def _check_names(self, model: ModelBase[Any], losses: Tensors, metrics: Tensors) -> None:
+        kind = type(model).__name__
+        if not losses and not self.measures.left_out:
+            raise ModelError(f"{kind}._loss returned no loss; return at least one, for example {{'loss': …}}.")
+        if "loss" in losses and len(losses) > 1:
+            raise ModelError(f"{kind}._loss returns {sorted(losses)}: 'loss' is the name of their sum; rename that one.")
+        unknown = set(self._loss_weights) - set(losses)
+        if unknown and losses:
+            raise ModelError(f"{kind}._loss_weights names {sorted(unknown)}, but _loss returns {sorted(losses)}.")
+        twice = (set(metrics) | set(self.measures.updated)) & (set(losses) | {"loss"})
+        if twice:
+            raise ModelError(f"{kind}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is called 'loss').")
+        own = {id(metric) for metric in model.keras_metrics()}
+        for name, (metric, *_) in self.measures.updated.items():
+            if id(metric) not in own:
+                raise ModelError(f"{kind}._metric: the metric of {name!r} must be created in __init__ and kept as an attribute, "
+                                 "so that its state survives from batch to batch.")  # fmt: skip
+
+    def call(self, x: dict[str, Tensors], training: bool | None = None) -> Tensors:
+        """Runs the graph."""
+        if self._prediction:
+            outputs: Tensors = self.root(x["inputs"])
+        else:
+            outputs = self.root(x["inputs"], targets=x["targets"], training=training)
+        return outputs
+
+    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True) -> Any:
+        """The weighted sum of the losses plus what layers regularise; also counts each loss and metric."""
+        del y, sample_weight, training
+        inputs, targets = x["inputs"], x["targets"]
+        losses, metrics = self.measures.call(inputs, targets, y_pred)
+        weights = self.measures.sample_weights(inputs, targets)
+        size = _batch_size(inputs)
+        total: Any = 0.0
+        for name, value in losses.items():
+            mean = _mean(value, weights.get(name))
+            if name in self.loss_means:
+                self.loss_means[name].update_state(mean, sample_weight=size)
+            total = total + self._loss_weights.get(name, 1.0) * mean
+        for name, value in metrics.items():
+            _count(self.metric_means[name], value, weights.get(name), size)
+        for metric, *arguments in self.measures.updated.values():
+            metric.update_state(*arguments)
+        for penalty in self.losses:
+            total = total + ops.cast(ops.sum(penalty), "float32")
+        self.total.update_state(total, sample_weight=size)
+        return total
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+        """The running values of this epoch, by name (they were counted in `compute_loss`)."""
+        del x, y, y_pred, sample_weight
+        return self.results()
+
+    def results(self) -> dict[str, Any]:
+        """Total loss, each loss, each metric, as running means."""
+        results = {"loss": self.total.result()} if "_loss" not in self.measures.left_out else {}
+        results |= {name: metric.result() for name, metric in self.loss_means.items()}
+        results |= {name: metric.result() for name, metric in self.metric_means.items()}
+        results |= {name: value[0].result() for name, value in self.measures.updated.items()}
+        return results
+
+
+def _batch_size(inputs: Tensors) -> Any:
+    return ops.cast(ops.shape(next(iter(inputs.values())))[0], "float32")
+
+
+def _mean(value: Any, weights: Any) -> Any:
+    value = ops.cast(value, "float32")
+    if weights is None or len(value.shape) == 0:
+        return ops.mean(value)
+    weights = ops.cast(weights, "float32")
+    per_sample = ops.mean(ops.reshape(value, (ops.shape(value)[0], -1)), axis=-1)
+    return ops.mean(per_sample * ops.reshape(weights, (-1,)))
+
+
+def _count(metric: keras.metrics.Mean, value: Any, weights: Any, size: Any) -> None:
+    value = ops.cast(value, "float32")
+    if len(value.shape) == 0:
+        metric.update_state(value, sample_weight=size)
+        return
+    per_sample = ops.mean(ops.reshape(value, (ops.shape(value)[0], -1)), axis=-1)
+    metric.update_state(per_sample, sample_weight=None if weights is None else ops.reshape(weights, (-1,)))

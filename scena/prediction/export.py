@@ -1,0 +1,83 @@
+"""Writing an export: a directory with everything a prediction needs, which appears as a whole and can be moved."""
+
+import contextlib
+import io
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import keras
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scena.model.built import BuiltModel
+
+
+def replace_directory(directory: Path, fill: "Callable[[Path], None]") -> None:
+    """Fills a directory aside, then puts it in the place of `directory`; what was there stays until then.
+
+    Args:
+        directory: where the new directory is to appear.
+        fill: writes the content into the directory it is given.
+    """
+    aside, old = directory.with_name(f".{directory.name}.new"), directory.with_name(f".{directory.name}.old")
+    recover_directory(directory)
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        fill(aside)
+        _sync(aside)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    if directory.exists():
+        directory.rename(old)
+    aside.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_directory(directory: Path) -> None:
+    """Brings back the old directory if a replacement was cut off between its two renames."""
+    old = directory.with_name(f".{directory.name}.old")
+    if old.is_dir() and not directory.exists():
+        old.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_model(directory: Path, built: "BuiltModel") -> None:
+    """Writes `model.keras`, and a file for each additional graph of the model."""
+    for name, graph in built.graphs.items():
+        graph.save(directory / ("model.keras" if name == "default" else f"model_{name}.keras"))
+
+
+def write_saved_model(directory: Path, built: "BuiltModel") -> None:
+    """Writes `saved_model/` with named inputs and outputs, one more for each additional graph."""
+    for name, graph in built.graphs.items():
+        archive = keras.export.ExportArchive()
+        archive.track(graph)
+        archive.add_endpoint("serve", _named(graph), input_signature=[_signature(graph)])
+        with contextlib.redirect_stdout(io.StringIO()):
+            archive.write_out(str(directory / ("saved_model" if name == "default" else f"saved_model_{name}")), verbose=False)
+
+
+def _named(graph: keras.Model) -> "Callable[..., object]":
+    def serve(inputs: object) -> object:
+        return graph(inputs, training=False)
+
+    return serve
+
+
+def _signature(graph: keras.Model) -> dict[str, keras.InputSpec]:
+    inputs = graph.input if isinstance(graph.input, dict) else {tensor.name: tensor for tensor in graph.inputs}
+    return {name: keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype) for name, tensor in inputs.items()}
+
+
+def _sync(directory: Path) -> None:
+    for path in [*directory.rglob("*"), directory]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,52 @@
+"""What a scenario writes into an export directory, and how it is completed at the end of a training."""
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from scena.data.resource import export_resources
+from scena.params import Params
+from scena.prediction.export import replace_directory, write_model, write_saved_model
+from scena.scenario.stored import EXPORT_FILE, describe, write_description
+
+if TYPE_CHECKING:
+    from scena.model.built import BuiltModel
+    from scena.scenario.scenario import ScenarioBase
+
+
+def write_export(
+    scenario: "type[ScenarioBase[Any, Any]]",
+    built: "BuiltModel",
+    directory: Path,
+    trainer_params: Params,
+    *,
+    saved_model: bool,
+    **more: Any,
+) -> None:
+    """Writes model, parameters and resources aside and puts them in place together."""
+
+    def fill(aside: Path) -> None:
+        params = copy.deepcopy(trainer_params)
+        export_resources(params, aside)
+        write_model(aside, built)
+        if saved_model:
+            write_saved_model(aside, built)
+        write_description(aside / EXPORT_FILE, describe(scenario, params, **more))
+
+    replace_directory(directory, fill)
+
+
+def complete_export(built: "BuiltModel", directory: Path) -> None:
+    """Adds the SavedModel of the weights that are stored there; the weights in memory stay as they are."""
+    if not (directory / EXPORT_FILE).is_file() or (directory / "saved_model").exists():
+        return
+    variables = built.prediction_model.variables
+    before = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
+    try:
+        built.load_weights(directory / "model.keras")
+        write_saved_model(directory, built)
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(value)

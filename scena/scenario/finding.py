@@ -1,0 +1,158 @@
+"""Finding a scenario by the name a user types: `pkg.module`, `pkg.module:Class`, a package, a folder or a `.py` file."""
+
+import ast
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from scena.params.spelling import did_you_mean
+from scena.scenario.errors import ScenarioError
+from scena.scenario.scenario import ScenarioBase
+
+AnyScenario = type[ScenarioBase[Any, Any]]
+
+
+def find_scenario(name: str) -> AnyScenario:
+    """Imports the scenario that a user named.
+
+    Raises:
+        ScenarioError: nothing, or more than one scenario, has this name; the message lists what there is.
+    """
+    use_current_folder()
+    module, separator, class_name = name.partition(":")
+    if _is_path(module):
+        module = _put_on_path(Path(module))
+    return import_scenario(f"{module}{separator}{class_name}", asked=name)
+
+
+def import_scenario(name: str, asked: str = "") -> AnyScenario:
+    """Imports a scenario from the present path by its module's name, with or without `:Class`."""
+    asked = asked or name
+    module_name, _, class_name = name.partition(":")
+    module = _import_scenario_module(module_name, asked)
+    found = _scenarios_of(module)
+    if class_name:
+        if class_name not in found:
+            raise ScenarioError(f"{module.__name__} has no scenario {class_name!r}{_choices(found, class_name)}")
+        return found[class_name]
+    if len(found) != 1:
+        raise ScenarioError(
+            f"{module.__name__} defines {'several scenarios' if found else 'no scenario'}. "
+            + (f"Say which: {', '.join(f'{asked}:{cls}' for cls in found)}." if found else "A scenario is a subclass of ScenarioBase.")
+        )
+    return next(iter(found.values()))
+
+
+def use_current_folder() -> None:
+    """Makes the modules of the current folder importable, as `python -m` does."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+
+
+def list_scenarios() -> list[str]:
+    """The scenarios in the current folder and those that come with Scena, found by reading files, not by running them."""
+    shipped = Path(__file__).parent.parent / "examples"
+    found = list(_search(Path.cwd(), ""))
+    if not any(name.startswith("examples.") for name in found):
+        found += _search(shipped, "examples.")
+    return sorted(found)
+
+
+def defined_scenarios(path: Path) -> list[str]:
+    """The names of the classes in a source file that look like scenarios."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [node.name for node in classes if any("Scenario" in ast.unparse(base).partition("[")[0] for base in node.bases)]
+
+
+def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:
+    if not folder.is_dir():
+        return
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith((".", "_")) or not entry.name.removesuffix(".py").isidentifier():
+            continue
+        if entry.is_dir() and depth > 0 and entry.name not in ("tests", "site", "build", "node_modules"):
+            if defined_scenarios(entry / "scenario.py"):
+                yield f"{prefix}{entry.name}"
+            yield from _search(entry, f"{prefix}{entry.name}.", depth - 1)
+        elif entry.suffix == ".py" and entry.name != "scenario.py" and defined_scenarios(entry):
+            yield f"{prefix}{entry.stem}"
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(".py") or os.sep in name or name in (".", "..") or (name.isidentifier() and Path(name, "scenario.py").is_file())
+
+
+def _put_on_path(path: Path) -> str:
+    """Makes the file or folder importable under its natural name and returns that name."""
+    if path.is_dir():
+        if not (path / "scenario.py").is_file():
+            raise ScenarioError(f"The folder {path} has no scenario.py.")
+        path = path / "scenario.py"
+    if not path.is_file():
+        raise ScenarioError(f"There is no scenario file {path}.")
+    path = path.resolve()
+    parts = [path.stem]
+    folder = path.parent
+    # a folder whose modules import each other relatively is a package, with or without an __init__.py
+    if path.name == "scenario.py" and not (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return ".".join(parts)
+
+
+def _import_scenario_module(name: str, asked: str) -> ModuleType:
+    for candidate in (name, f"scena.{name}") if name.startswith("examples.") else (name,):
+        module = _import(candidate)
+        if module is None:
+            continue
+        if hasattr(module, "__path__") and not _scenarios_of(module):
+            inner = _import(f"{candidate}.scenario")
+            if inner is not None:
+                return inner
+        if not (hasattr(module, "__path__") and module.__file__ is None):  # an empty namespace is not an answer
+            return module
+    known = list_scenarios()
+    close = did_you_mean(asked, known)
+    listing = f" Scenarios found here: {', '.join(known)}." if known and not close else ""
+    raise ScenarioError(f"There is no scenario {asked!r}{close}.{listing}")
+
+
+def _import(name: str) -> ModuleType | None:
+    """The module, or None if it does not exist; errors inside it are the user's to see."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            return None
+        raise ScenarioError(f"{name} imports a module that is not installed: {error.name}.") from error
+    except (ValueError, TypeError) as error:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ScenarioError(f"{name!r} is not the name of a module, a folder or a .py file.") from error
+        raise
+
+
+def _scenarios_of(module: ModuleType) -> dict[str, AnyScenario]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, ScenarioBase) and value.__module__ == module.__name__
+    }
+
+
+def _choices(found: dict[str, AnyScenario], asked: str) -> str:
+    return (did_you_mean(asked, found) or f"; it has {', '.join(found) or 'none'}") + "."

@@ -1,0 +1,255 @@
+"""`ScenarioBase`: holds together data, model, training, evaluation and prediction, and creates each of them.
+
+Everything heavy is imported when it is created, so that the command line can read a scenario's parameters at once.
+"""
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from scena.data.params import DataGeneratorParams
+from scena.evaluation.params import LAVParams
+from scena.params import Params
+from scena.params.generics import type_argument
+from scena.prediction.params import PredictorParams
+from scena.scenario.params import ScenarioBaseParams
+from scena.training.params import TrainerParams
+from scena.training.pipeline_params import TrainerPipelineParamsBase
+
+if TYPE_CHECKING:
+    from scena.data.data import DataBase
+    from scena.evaluation.evaluator import Evaluator
+    from scena.evaluation.lav import LAV
+    from scena.model.built import BuiltModel
+    from scena.model.model import ModelBase
+    from scena.prediction.predictor import Predictor
+    from scena.prediction.voting import MultiModelPredictor
+    from scena.training.trainer import Trainer
+
+TScenarioParams = TypeVar("TScenarioParams", bound=ScenarioBaseParams[Any, Any])
+TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
+
+
+class ScenarioBase(Generic[TScenarioParams, TPipelines]):
+    """A task to learn. A subclass names its parameters: `class Digits(ScenarioBase[DigitsParams, DigitsPipelines])`.
+
+    Args:
+        params: data, model and evaluator parameters.
+    """
+
+    __trainer_params__: ClassVar[type[TrainerParams[Any, Any]] | None] = None
+
+    def __init__(self, params: TScenarioParams) -> None:
+        self.params = params
+
+    # ---- parameters ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def name(cls) -> str:
+        """How this scenario is named on the command line: `package.module:Class`."""
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    @classmethod
+    def default_params(cls) -> TScenarioParams:
+        """The scenario's own parameters as they are before files and flags."""
+        return cast(TScenarioParams, type_argument(cls, TScenarioParams)())
+
+    @classmethod
+    def default_pipelines(cls) -> TPipelines:
+        """Where training and validation data come from, before files and flags."""
+        return cast(TPipelines, type_argument(cls, TPipelines)())
+
+    @classmethod
+    def trainer_params_cls(cls) -> type[TrainerParams[TScenarioParams, TPipelines]]:
+        """The class of this scenario's trainer parameters."""
+        if "__trainer_params__" not in cls.__dict__:
+            arguments = type_argument(cls, TScenarioParams), type_argument(cls, TPipelines)
+            base = TrainerParams[arguments]  # type: ignore[valid-type, misc]
+            made = types.new_class("TrainerParams", (base,), {}, lambda body: body.update(__doc__=TrainerParams.__doc__))
+            cls.__trainer_params__ = made
+        return cast(type[TrainerParams[TScenarioParams, TPipelines]], cls.__trainer_params__)
+
+    @classmethod
+    def default_trainer_params(cls) -> TrainerParams[TScenarioParams, TPipelines]:
+        """All parameters of a training of this scenario: change them and hand them to `create_trainer`."""
+        return cls.trainer_params_cls()(scenario=cls.default_params(), gen=cls.default_pipelines())
+
+    @classmethod
+    def default_predict_source(cls, pipelines: TPipelines) -> DataGeneratorParams | None:
+        """What `scena predict` reads by default: the run's validation source, unless a scenario has a better one."""
+        return pipelines.val_gen()
+
+    # ---- parts; override to change what is created ----------------------------------------------------------------
+
+    def create_data(self) -> "DataBase[Any]":
+        """Creates the data."""
+        return cast("DataBase[Any]", self.params.data.create(**self.data_kwargs()))
+
+    def create_model(self, data: "DataBase[Any]") -> "ModelBase[Any]":
+        """Creates the model for the data."""
+        return cast("ModelBase[Any]", self.params.model.create(**self.model_kwargs(data)))
+
+    def create_evaluator(self, data: "DataBase[Any]") -> "Evaluator[Any]":
+        """Creates the evaluator that LAV feeds with post-processed samples."""
+        return self.evaluator_cls()(self.params.evaluator, **self.evaluator_kwargs(data))
+
+    def build(self) -> "BuiltModel":
+        """Creates data, model and graph, with all variables."""
+        from scena.model.built import BuiltModel
+
+        data = self.create_data()
+        model = self.create_model(data)
+        return BuiltModel(data, model, model.create_root_graph(**self.graph_kwargs(data)))
+
+    @classmethod
+    def evaluator_cls(cls) -> "type[Evaluator[Any]]":
+        """The class of the evaluator; the default one measures nothing."""
+        from scena.evaluation.evaluator import Evaluator
+
+        return Evaluator
+
+    @classmethod
+    def trainer_cls(cls) -> "type[Trainer]":
+        """The class of the trainer."""
+        from scena.training.trainer import Trainer
+
+        return Trainer
+
+    @classmethod
+    def lav_cls(cls) -> "type[LAV]":
+        """The class of LAV."""
+        from scena.evaluation.lav import LAV
+
+        return LAV
+
+    @classmethod
+    def predictor_cls(cls) -> "type[Predictor]":
+        """The class of the predictor."""
+        from scena.prediction.predictor import Predictor
+
+        return Predictor
+
+    @classmethod
+    def multi_predictor_cls(cls) -> "type[MultiModelPredictor]":
+        """The class of the predictor in which several models vote."""
+        from scena.prediction.voting import MultiModelPredictor
+
+        return MultiModelPredictor
+
+    # ---- static parameters: what one part hands to another ---------------------------------------------------------
+
+    def data_kwargs(self) -> dict[str, Any]:
+        """More arguments for the data's constructor."""
+        return {}
+
+    def model_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """More arguments for the model's constructor, for example the size of the data's codec."""
+        del data
+        return {}
+
+    def graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """More arguments for the model's `create_graph`."""
+        del data
+        return {}
+
+    def evaluator_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """More arguments for the evaluator's constructor."""
+        del data
+        return {}
+
+    def lav_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """More arguments for the constructor of LAV."""
+        del data
+        return {}
+
+    def predictor_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """More arguments for the predictor's constructor."""
+        del data
+        return {}
+
+    # ---- what a user asks for -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def create_trainer(cls, params: TrainerParams[TScenarioParams, TPipelines]) -> "Trainer":
+        """A trainer for these parameters; `.train()` runs it."""
+        return cls.trainer_cls()(params, cls(params.scenario))
+
+    def store(self, directory: Path, trainer_params: Params) -> None:
+        """Writes the parameters of a run into its directory."""
+        from scena.scenario.stored import RUN_FILE, describe, write_description
+
+        write_description(directory / RUN_FILE, describe(type(self), trainer_params))
+
+    def export(
+        self, built: "BuiltModel", directory: Path, trainer_params: Params, *, saved_model: bool = True, **more: Any
+    ) -> None:
+        """Writes the model with all that a prediction needs; the directory appears as a whole and can be moved.
+
+        Args:
+            built: the model in memory.
+            directory: the export directory to write or to replace.
+            trainer_params: all parameters of the run.
+            saved_model: also write TensorFlow's SavedModel (it can be added later with `complete_export`).
+            more: what else to note in `scenario.json`, for example the results.
+        """
+        from scena.scenario.exporting import write_export
+
+        write_export(type(self), built, directory, trainer_params, saved_model=saved_model, **more)
+
+    def complete_export(self, built: "BuiltModel", directory: Path) -> None:
+        """Adds the SavedModel to an export that was written without it."""
+        from scena.scenario.exporting import complete_export
+
+        complete_export(built, directory)
+
+    def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> "LAV":
+        """LAV of the model that is being trained, with the batches of the validation."""
+        params = LAVParams(pipeline=trainer_params.gen.val, print_limit=self.params.print_eval_limit)
+        return self.create_lav_for(built, params)
+
+    def create_lav_for(self, built: "BuiltModel", params: LAVParams) -> "LAV":
+        """LAV of a model that is in memory, as during training."""
+        return self.lav_cls()(params, built, self.create_evaluator(built.data), **self.lav_kwargs(built.data))
+
+    @classmethod
+    def create_lav(cls, export_dir: str | Path, params: LAVParams | None = None) -> "LAV":
+        """LAV of an exported model; `.run(source)` validates it.
+
+        Args:
+            export_dir: a run's `best` or `export` directory.
+            params: batch size, device and so on.
+        """
+        from scena.scenario.loading import load_export
+
+        loaded = load_export(Path(export_dir), cls)
+        params = params or LAVParams()
+        _select(params.device)
+        return loaded.scenario.create_lav_for(loaded.build(), params)
+
+    @classmethod
+    def create_predictor(
+        cls, export_dir: str | Path | Sequence[str | Path], params: PredictorParams | None = None
+    ) -> "Predictor | MultiModelPredictor":
+        """A predictor of one exported model, or of several that vote.
+
+        Args:
+            export_dir: a run's `best` or `export` directory, or several of them.
+            params: batch size, device and so on.
+        """
+        from scena.scenario.loading import load_export
+
+        params = params or PredictorParams()
+        _select(params.device)
+        if isinstance(export_dir, str | Path):
+            loaded = load_export(Path(export_dir), cls)
+            built = loaded.build()
+            return cls.predictor_cls()(params, built, **loaded.scenario.predictor_kwargs(built.data))
+        models = [cast("Predictor", cls.create_predictor(single, params)) for single in export_dir]
+        return cls.multi_predictor_cls()(params, models)
+
+
+def _select(device: Any) -> None:
+    from scena.devices.select import select_devices
+
+    select_devices(device)

@@ -1,0 +1,61 @@
+"""A run's parameters on disk: the same JSON file in a run's directory and in an export."""
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from scena.params import Params, ParamsError, build, to_raw
+from scena.scenario.errors import ScenarioError
+from scena.scenario.scenario import ScenarioBase
+
+FORMAT = 1
+RUN_FILE = "trainer_params.json"
+EXPORT_FILE = "scenario.json"
+
+
+def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any) -> dict[str, Any]:
+    """What is stored about a run: the scenario's name, all parameters, and the versions that made it."""
+    return {
+        "format": FORMAT,
+        "scenario": scenario.name(),
+        "trainer": to_raw(params),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in ("scena", "keras", "tensorflow", "numpy")}},
+        **more,
+    }  # fmt: skip
+
+
+def write_description(path: Path, description: dict[str, Any]) -> None:
+    """Writes the file aside and puts it in place at once."""
+    aside = path.with_name(f".{path.name}.tmp")
+    aside.write_text(json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    aside.replace(path)
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """Reads and checks such a file."""
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"Cannot read {path}: {error}") from error
+    if not isinstance(description, dict) or not isinstance(description.get("scenario"), str) or not isinstance(description.get("trainer"), dict):
+        raise ScenarioError(f"{path} is not a description of a run: it has no 'scenario' or no 'trainer' entry.")
+    if not isinstance(description.get("format"), int) or description["format"] > FORMAT:
+        raise ScenarioError(f"{path} has format {description.get('format')!r}; this version of Scena reads up to {FORMAT}. Update Scena.")
+    return description
+
+
+def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> Any:
+    """The trainer parameters of a stored run, as an object."""
+    try:
+        return build(description["trainer"], scenario.trainer_params_cls())
+    except ParamsError as error:
+        raise ScenarioError(f"{path}: {error}") from error
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

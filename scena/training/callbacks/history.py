@@ -1,0 +1,53 @@
+"""`history.csv`: one row per epoch with all values."""
+
+import csv
+import os
+import time
+from typing import Any
+
+from scena.training.callbacks.base import TrainerCallback
+
+SEPARATE = ("epoch", "step", "learning_rate", "seconds")
+
+
+class HistoryWriter(TrainerCallback):
+    """Keeps the values of each epoch and rewrites the file at once, so that a reader never sees half a row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[dict[str, Any]] = []
+        self._started = time.monotonic()
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        """Starts the clock of the epoch."""
+        self._started = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        """Adds a row."""
+        row = {
+            "epoch": epoch + 1,
+            "step": self.run.progress.step,
+            "learning_rate": self.run.learning_rate(),
+            "seconds": round(time.monotonic() - self._started, 3),
+        }
+        self.rows.append({**row, **{name: float(value) for name, value in (logs or {}).items()}})
+        self.write()
+
+    def write(self) -> None:
+        """Writes all rows."""
+        names = list(SEPARATE) + [name for name in dict.fromkeys(n for row in self.rows for n in row) if name not in SEPARATE]
+        path = self.run.directory / "history.csv"
+        aside = path.with_suffix(".csv.tmp")
+        with aside.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(self.rows)
+        os.replace(aside, path)
+
+    def state(self) -> dict[str, Any]:
+        """The rows so far."""
+        return {"rows": self.rows}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the rows back; later ones of a cut-off run are dropped."""
+        self.rows = list(state["rows"])

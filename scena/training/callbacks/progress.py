@@ -1,0 +1,116 @@
+"""Showing how far a training is: a bar on a terminal, a line now and then in a log."""
+
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from scena.training.callbacks.base import TrainerCallback
+
+logger = logging.getLogger(__name__)
+
+
+class ProgressDisplay(TrainerCallback):
+    """Draws the current epoch and writes a line at its end.
+
+    Args:
+        every: seconds between two lines if there is no terminal to draw on.
+    """
+
+    def __init__(self, every: float) -> None:
+        super().__init__()
+        self._every = every
+        self._bar: Any = None
+        self._task: Any = None
+        self._begun = self._line = 0.0
+        self._first_step = 0
+        self._samples = 0
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        """Starts a bar for the epoch."""
+        self._begun = self._line = time.monotonic()
+        self._first_step = self.run.progress.step_in_epoch
+        if sys.stderr.isatty():
+            self._bar = _create_bar()
+            title = f"Epoch {epoch + 1}/{self.run.params.epochs}"
+            self._task = self._bar.add_task(
+                title, total=self.run.steps_per_epoch, completed=self._first_step, values="", speed=""
+            )
+            self._bar.start()
+
+    def on_block_end(self, steps: int, logs: dict[str, float]) -> None:
+        """Moves the bar, or writes a line if it is time."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=steps, values=_values(logs), speed=self._speed())
+            return
+        now = time.monotonic()
+        if now - self._line >= self._every:
+            self._line = now
+            progress, total = self.run.progress, self.run.steps_per_epoch
+            logger.info(
+                "Epoch %d/%d: step %d%s, %s, %s%s",
+                progress.epoch + 1,
+                self.run.params.epochs,
+                progress.step_in_epoch,
+                f"/{total}" if total else "",
+                _values(logs),
+                self._speed(),
+                self._left(now),
+            )
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        """Ends the bar and writes the epoch's values."""
+        self.close()
+        seconds = time.monotonic() - self._begun
+        logger.info("Epoch %d/%d: %s (%.1f s)", epoch + 1, self.run.params.epochs, _values(logs or {}), seconds)
+
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
+        """Takes the bar away."""
+        self.close()
+
+    def close(self) -> None:
+        """Takes the bar away, also after an error."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _steps_per_second(self) -> float:
+        elapsed = max(time.monotonic() - self._begun, 1e-9)
+        return (self.run.progress.step_in_epoch - self._first_step) / elapsed
+
+    def _speed(self) -> str:
+        samples = self._steps_per_second() * self.run.params.gen.train.batch_size
+        return f"{samples:,.0f} samples/s"
+
+    def _left(self, now: float) -> str:
+        total, speed = self.run.steps_per_epoch, self._steps_per_second()
+        if not total or speed <= 0:
+            return ""
+        return f", {_clock((total - self.run.progress.step_in_epoch) / speed)} left"
+
+
+def _create_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[values]}"),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def _values(logs: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in logs.items())
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

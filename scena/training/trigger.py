@@ -1,0 +1,74 @@
+"""`Trigger`: when something that happens now and then is due, by epochs, steps or time."""
+
+import re
+from typing import Any, Literal, Self
+
+Unit = Literal["epochs", "steps", "seconds"]
+_UNITS: dict[str, tuple[Unit, float]] = {
+    "": ("epochs", 1), "epoch": ("epochs", 1), "epochs": ("epochs", 1), "step": ("steps", 1), "steps": ("steps", 1),
+    "s": ("seconds", 1), "sec": ("seconds", 1), "min": ("seconds", 60), "h": ("seconds", 3600),
+}  # fmt: skip
+
+
+class Trigger:
+    """An interval: `2` or `2epochs`, `200steps`, `30s`, `10min`, `3h`; `0` means never.
+
+    Args:
+        amount: how many units lie between two events; 0 for never.
+        unit: what is counted.
+    """
+
+    __slots__ = ("amount", "unit")
+
+    def __init__(self, amount: float, unit: Unit = "epochs") -> None:
+        self.amount = amount
+        self.unit: Unit = unit
+
+    @classmethod
+    def from_param(cls, raw: Any) -> Self:
+        """Reads what a user wrote."""
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(raw)) if not isinstance(raw, bool) else None
+        if match is None or match[2] not in _UNITS:
+            raise ValueError("an interval such as 1, 2epochs, 200steps, 30s, 10min or 3h")
+        unit, factor = _UNITS[match[2]]
+        amount = float(match[1]) * factor
+        if unit != "seconds" and amount != int(amount):
+            raise ValueError(f"a whole number of {unit}")
+        return cls(amount, unit)
+
+    def to_param(self) -> int | str:
+        """What a user would write for it."""
+        amount: float = int(self.amount) if self.amount == int(self.amount) else self.amount
+        if self.unit == "epochs":
+            return int(amount)
+        return f"{amount}{'steps' if self.unit == 'steps' else 's'}"
+
+    def due_at_epoch(self, epoch: int) -> bool:
+        """Whether the end of this epoch (counted from 1) is one of the events."""
+        return self.unit == "epochs" and self.amount > 0 and epoch % int(self.amount) == 0
+
+    def due_at_step(self, step: int) -> bool:
+        """Whether the end of this step (counted from 1) is one of the events."""
+        return self.unit == "steps" and self.amount > 0 and step % int(self.amount) == 0
+
+    def steps_until_due(self, step: int) -> int | None:
+        """How many steps may run after `step` before the next event by steps, or None if steps do not matter."""
+        if self.unit != "steps" or self.amount <= 0:
+            return None
+        return int(self.amount) - step % int(self.amount)
+
+    def due_after(self, seconds: float) -> bool:
+        """Whether this much time since the last event makes the next one due."""
+        return self.unit == "seconds" and 0 < self.amount <= seconds
+
+    def __bool__(self) -> bool:
+        return self.amount > 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trigger) and (self.amount, self.unit) == (other.amount, other.unit)
+
+    def __hash__(self) -> int:
+        return hash((self.amount, self.unit))
+
+    def __repr__(self) -> str:
+        return f"Trigger({self.to_param()!r})"
