@@ -5,16 +5,15 @@ Reading values from files and from the command line lives in the sibling modules
 """
 
 import copy
-import difflib
-import importlib
-import importlib.util
 import sys
 import typing
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
+from scena.params.annotations import evaluate, is_class_variable, names_around
 from scena.params.errors import ParamsError
 from scena.params.generics import substitute, type_bindings
+from scena.params.spelling import did_you_mean
 
 T = TypeVar("T")
 
@@ -25,6 +24,12 @@ class _Unset:
     def __repr__(self) -> str:
         return "UNSET"
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
 
 UNSET: Any = _Unset()
 
@@ -32,7 +37,19 @@ UNSET: Any = _Unset()
 class Field:
     """One declared parameter of a params class."""
 
-    __slots__ = ("aliases", "bounds", "choices", "default", "flat", "help", "hidden", "inline", "name", "owner", "required")
+    __slots__ = (
+        "aliases",
+        "bounds",
+        "choices",
+        "default",
+        "flat",
+        "help",
+        "hidden",
+        "inline",
+        "name",
+        "owner",
+        "required",
+    )
 
     def __init__(self, default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False,
                  flat: bool | str = False, inline: bool = False, choices: Iterable[Any] | None = None,
@@ -46,7 +63,7 @@ class Field:
         self.flat = flat
         self.inline = inline
         self.choices = tuple(choices) if choices is not None else None
-        self.aliases = tuple(aliases)
+        self.aliases = (aliases,) if isinstance(aliases, str) else tuple(aliases)
         self.bounds = bounds or {}
 
     def __repr__(self) -> str:
@@ -77,11 +94,24 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         flat: puts the field at the root of the command line, under its own name or under the name given.
         inline: the fields of this params object take its place: `--lav.batch_size` instead of `--lav.pipeline.batch_size`.
         choices: the values, or params classes, that may be chosen; default: all subclasses of the declared class.
-        aliases: other spellings that are accepted, but not shown.
-        ge, gt, le, lt: bounds of a number (`>=`, `>`, `<=`, `<`).
+        aliases: other spellings that are accepted, but not shown; one with a dot in it is a whole flag, from the root.
+        ge, gt, le, lt: bounds of a number, or of each number of a list (`>=`, `>`, `<=`, `<`).
     """
     bounds = {name: bound for name, bound in (("ge", ge), ("gt", gt), ("le", le), ("lt", lt)) if bound is not None}
-    return Field(default, help=help, required=required, hidden=hidden, flat=flat, inline=inline, choices=choices, aliases=aliases, bounds=bounds)
+    return Field(
+        default,
+        help=help,
+        required=required,
+        hidden=hidden,
+        flat=flat,
+        inline=inline,
+        choices=choices,
+        aliases=aliases,
+        bounds=bounds,
+    )
+
+
+_running_post_init = 0  # how many `__post_init__` are on the stack: what they assign is derived, not given
 
 
 @dataclass_transform(kw_only_default=True)
@@ -99,53 +129,102 @@ class Params:
     __builds__: ClassVar[str | None] = None
     __shorthand__: ClassVar[str | None] = None
     __abstract__: ClassVar[bool] = True
-
-    def __init_subclass__(cls, builds: str | None = None, shorthand: str | None = None, abstract: bool = False, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.__abstract__ = abstract
-        if builds is not None:
-            if ":" not in builds:
-                raise TypeError(f"{cls.__name__}: builds={builds!r} must name a module and a class, for example \".model:MyModel\".")
-            cls.__builds__ = _absolute(builds, cls)
-        if shorthand is not None:
-            cls.__shorthand__ = shorthand
-        cls.__params__ = _collect(cls)
-        if "<locals>" in cls.__qualname__:  # string annotations of a class made inside a function need that function's names
-            cls.__local_names__ = sys._getframe(1).f_locals
-        cls.__hints__ = None
-
+    __generation__: ClassVar[int] = (
+        0  # grows with each params class, so that lists of classes can be remembered until it does
+    )
     __local_names__: ClassVar[dict[str, Any] | None] = None
     __hints__: ClassVar[dict[str, Any] | None] = None
 
+    def __init_subclass__(
+        cls, builds: str | None = None, shorthand: str | None = None, abstract: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        Params.__generation__ += 1
+        cls.__abstract__ = abstract
+        if builds is not None:
+            if ":" not in builds:
+                raise TypeError(
+                    f'{cls.__name__}: builds={builds!r} must name a module and a class, for example ".model:MyModel".'
+                )
+            cls.__builds__ = _absolute(builds, cls)
+        cls.__local_names__ = names_around(cls)
+        cls.__hints__ = None
+        cls.__params__ = _collect(cls)
+        if shorthand is not None:
+            if shorthand not in cls.__params__:
+                raise TypeError(
+                    f"{cls.__name__}: shorthand={shorthand!r} is not one of its parameters: {', '.join(cls.__params__)}."
+                )
+            cls.__shorthand__ = shorthand
+
     def __init__(self, **values: Any) -> None:
-        declared = type(self).__params__
+        cls = type(self)
+        declared = cls.__params__
         for name in values:
             if name not in declared:
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}{did_you_mean(name, declared)}")
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}{did_you_mean(name, declared)}")
+        own = self.__dict__
+        complete = True
         for name, field in declared.items():
-            object.__setattr__(self, name, values[name] if name in values else type(self).default_of(field))
-        self.__post_init__()
+            value = own[name] = values[name] if name in values else cls.default_of(field)
+            if value is None and field.required:
+                complete = False
+        if complete and cls.__post_init__ is not Params.__post_init__:
+            global _running_post_init
+            _running_post_init += 1
+            try:
+                self.__post_init__()
+            finally:
+                _running_post_init -= 1
 
     def __post_init__(self) -> None:
-        """Called with all final values in place: check or complete them here."""
+        """Called with all final values in place: check them (raise ValueError) or complete them here.
+
+        Complete them by assigning (`self.x = …`, also to nested params): what is assigned here is known as derived, so that stored parameters
+        keep the value that was given, and a change of what it derives from derives it anew. Not called while a required value is missing.
+        """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in type(self).__params__ and not name.startswith("_") and not hasattr(type(self), name):
-            declared = type(self).__params__
-            raise AttributeError(f"{type(self).__name__} has no parameter {name!r}{did_you_mean(name, declared)}")
+        own = self.__dict__
+        if name in type(self).__params__:
+            if _running_post_init:
+                if name in own:
+                    derived = own.setdefault("_derived", {})
+                    derived[name] = (derived[name][0] if name in derived else own[name], value)
+            elif "_derived" in own:
+                own["_derived"].pop(name, None)
+        elif not name.startswith("_") and not hasattr(type(self), name):
+            raise AttributeError(
+                f"{type(self).__name__} has no parameter {name!r}{did_you_mean(name, type(self).__params__)}"
+            )
         object.__setattr__(self, name, value)
 
+    def given(self, name: str) -> Any:
+        """The value of a parameter as it was given, before `__post_init__` derived another one from it."""
+        value = self.__dict__[name]
+        before, after = self.__dict__.get("_derived", {}).get(name, (value, value))
+        return before if value is after else value
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(getattr(self, name) == getattr(other, name) for name in type(self).__params__)
+        return type(self) is type(other) and all(
+            getattr(self, name) == getattr(other, name) for name in type(self).__params__
+        )
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = memo[id(self)] = object.__new__(type(self))
+        new.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
+        return new
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in type(self).__params__)})"
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in type(self).__params__)})"
+        )
 
     def replace(self, **changes: Any) -> Self:
         """A deep copy with some values changed; `__post_init__` runs again."""
-        values = {name: copy.deepcopy(getattr(self, name)) for name in type(self).__params__ if name not in changes}
+        values = {name: copy.deepcopy(self.given(name)) for name in type(self).__params__ if name not in changes}
         return type(self)(**values, **changes)
 
     @classmethod
@@ -153,18 +232,16 @@ class Params:
         """The type of each field, with the type arguments of generic bases filled in."""
         cached = cls.__dict__.get("__hints__")
         if cached is None:
-            cached = cls.__hints__ = _resolve_hints(cls)
+            cached = cls.__hints__ = resolve_hints(cls)
         return typing.cast(dict[str, Any], cached)
 
     @classmethod
     def default_of(cls, field: Field) -> Any:
         """A fresh default value of one field (None where a value is still required)."""
-        if field.default is not UNSET:
-            return copy.deepcopy(field.default)
-        declared = cls.hints()[field.name]
-        if not field.required and isinstance(declared, type) and issubclass(declared, Params) and not declared.__abstract__:
-            return declared()
-        return None
+        default = field.default
+        if default is not UNSET:
+            return default if default is None or default.__class__ in _IMMUTABLE else copy.deepcopy(default)
+        return None if field.required else _instance(cls.hints()[field.name])
 
     @classmethod
     def implementation(cls) -> type[Any]:
@@ -172,6 +249,8 @@ class Params:
         if cls.__builds__ is None:
             raise ParamsError(f"{cls.__name__} does not say what it builds; declare it as "
                               f"`class {cls.__name__}(…, builds=\".module:Class\")`.")  # fmt: skip
+        import importlib
+
         module_name, _, class_name = cls.__builds__.partition(":")
         module = importlib.import_module(module_name)
         try:
@@ -185,10 +264,7 @@ class Params:
         return type(self).implementation()(self, *args, **kwargs)
 
 
-def did_you_mean(word: str, options: Iterable[str]) -> str:
-    """` (did you mean …?)`, or nothing if nothing is close."""
-    close = difflib.get_close_matches(word, [option for option in options if not option.startswith("_")], 3, 0.6)
-    return f" (did you mean {' or '.join(close)}?)" if close else ""
+_IMMUTABLE = frozenset({bool, int, float, str})
 
 
 def subclasses(base: type[T]) -> list[type[T]]:
@@ -204,6 +280,43 @@ def short_name(cls: type) -> str:
     return cls.__name__.removesuffix("Params") or cls.__name__
 
 
+def resolve_hints(cls: type[Params], arguments: dict[Any, Any] | None = None) -> dict[str, Any]:
+    """The type of each field of `cls`; `arguments` binds the type variables that `cls` itself leaves open."""
+    hints: dict[str, Any] = {}
+    for name, field in cls.__params__.items():
+        owner = next(parent for parent in field.owner.__mro__ if name in parent.__dict__.get("__annotations__", {}))
+        hint = evaluate(owner.__dict__["__annotations__"][name], owner, name)
+        if getattr(hint, "__parameters__", ()) or isinstance(hint, TypeVar):
+            bindings = type_bindings(cls, owner) if owner is not cls else {}
+            if arguments:
+                bindings = {
+                    **arguments,
+                    **{variable: substitute_open(bound, arguments) for variable, bound in bindings.items()},
+                }
+            hint = substitute(hint, bindings)
+        hints[name] = hint
+    return hints
+
+
+def substitute_open(bound: Any, arguments: dict[Any, Any]) -> Any:
+    """What a TypeVar that was passed on to a base stands for; anything else is final already."""
+    return arguments.get(bound, bound) if isinstance(bound, TypeVar) else bound
+
+
+def _instance(hint: Any) -> Any:
+    """A default instance where `hint` is a params class that can be built, else None."""
+    origin = typing.get_origin(hint) or hint
+    if not (isinstance(origin, type) and issubclass(origin, Params)) or origin.__abstract__:
+        return None
+    if origin is hint:
+        return origin()
+    # `data: BaseParams[MyData]`: the class does not know its arguments, so the fields that depend on them are made here
+    bound = resolve_hints(origin, dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(hint), strict=False)))
+    own = origin.hints()
+    unset = (name for name, field in origin.__params__.items() if field.default is UNSET and not field.required)
+    return origin(**{name: _instance(bound[name]) for name in unset if bound[name] != own[name]})
+
+
 def _absolute(builds: str, cls: type) -> str:
     module, _, name = builds.partition(":")
     if not module:
@@ -211,29 +324,55 @@ def _absolute(builds: str, cls: type) -> str:
     if not module.startswith("."):
         return builds
     package = sys.modules[cls.__module__].__dict__.get("__package__") or cls.__module__.rpartition(".")[0]
-    if not package:
-        return f"{module.lstrip('.')}:{name}"  # a plain script: its neighbours are top-level modules
-    return f"{importlib.util.resolve_name(module, package)}:{name}"
+    relative = module.lstrip(".")
+    parts = package.split(".") if package else []  # a plain script has no package: its neighbours are top-level modules
+    parents = len(module) - len(relative) - 1
+    if parents and parents >= len(parts):
+        raise TypeError(f"{cls.__name__}: builds={builds!r} goes beyond the top-level package of {cls.__module__}.")
+    return f"{'.'.join([*parts[: len(parts) - parents], relative])}:{name}"
 
 
 def _collect(cls: type[Params]) -> dict[str, Field]:
     fields: dict[str, Field] = {}
     for parent in reversed(cls.__mro__[1:]):
-        fields.update(parent.__dict__.get("__params__", {}))
+        declared: dict[str, Field] = parent.__dict__.get("__params__", {})
+        fields.update({name: field for name, field in declared.items() if field.owner is parent})
     for name, annotation in cls.__dict__.get("__annotations__", {}).items():
-        if name.startswith("_") or "ClassVar" in str(annotation):
+        if name.startswith("_") or is_class_variable(annotation):
             continue
-        declared = cls.__dict__.get(name, UNSET)
-        field = declared if isinstance(declared, Field) else Field(declared, required=declared is UNSET and not _may_be_params(annotation))
-        field.name, field.owner = name, cls
-        fields[name] = field
+        _check_name(cls, name)
+        fields[name] = _named(cls.__dict__.get(name, UNSET), name, annotation, cls)
         if name in cls.__dict__:
             delattr(cls, name)
     for name, value in list(cls.__dict__.items()):  # a changed default without repeating the annotation
-        if name in fields and not isinstance(value, Callable | classmethod | staticmethod | property):  # type: ignore[arg-type]
+        if name in fields:
+            if isinstance(value, Callable | classmethod | staticmethod | property) and not isinstance(value, Params):  # type: ignore[arg-type]
+                raise TypeError(
+                    f"{cls.__name__}.{name} would hide the parameter {name!r} of {fields[name].owner.__name__}; rename it."
+                )
             fields[name] = _with_default(fields[name], value, cls)
             delattr(cls, name)
+        elif isinstance(value, Field):
+            raise TypeError(f"{cls.__name__}.{name} = param(…) needs a type: `{name}: int = param(…)`.")
     return fields
+
+
+def _check_name(cls: type[Params], name: str) -> None:
+    if hasattr(Params, name):
+        raise TypeError(
+            f"{cls.__name__}.{name}: every Params class has a method {name}(); choose another name for the parameter."
+        )
+
+
+def _named(declared: Any, name: str, annotation: Any, cls: type[Params]) -> Field:
+    if isinstance(declared, Field):
+        field = copy.copy(declared) if declared.name else declared  # one Field may be shared by several classes
+    else:
+        field = Field(declared)
+    if field.default is UNSET and not field.required:
+        field.required = not _may_be_params(annotation, cls, name)
+    field.name, field.owner = name, cls
+    return field
 
 
 def _with_default(field: Field, value: Any, owner: type[Params]) -> Field:
@@ -241,35 +380,17 @@ def _with_default(field: Field, value: Any, owner: type[Params]) -> Field:
         changed = copy.copy(value)
     else:
         changed = copy.copy(field)
-        changed.default = value
+        changed.default, changed.required = value, False
     changed.name, changed.owner = field.name, owner
     return changed
 
 
-def _may_be_params(annotation: Any) -> bool:
-    return isinstance(annotation, str | TypeVar) or (isinstance(annotation, type) and issubclass(annotation, Params))
-
-
-def _resolve_hints(cls: type[Params]) -> dict[str, Any]:
-    bindings = type_bindings(cls)
-    hints: dict[str, Any] = {}
-    for name, field in cls.__params__.items():
-        annotation = field.owner.__dict__.get("__annotations__", {}).get(name)
-        if annotation is None:  # only the default was changed there: the annotation stands further up
-            annotation, owner = next((p.__dict__["__annotations__"][name], p) for p in field.owner.__mro__ if name in p.__dict__.get("__annotations__", {}))
-        else:
-            owner = field.owner
-        hints[name] = substitute(_evaluate(annotation, owner, name), bindings)
-    return hints
-
-
-def _evaluate(annotation: Any, owner: type[Params], name: str) -> Any:
-    if not isinstance(annotation, str):
-        return annotation
-    names = {**vars(typing), **vars(sys.modules[owner.__module__])} if owner.__module__ in sys.modules else dict(vars(typing))
-    try:
-        probe = type("_Probe", (), {"__annotations__": {name: annotation}})
-        return typing.get_type_hints(probe, names, {**(owner.__local_names__ or {}), owner.__name__: owner}, include_extras=True)[name]
-    except NameError as error:
-        raise ParamsError(f"{owner.__name__}.{name}: the type {annotation!r} cannot be resolved: {error}. Import the names of parameter "
-                          "types at the top of the module (not under `if TYPE_CHECKING`).") from None  # fmt: skip
+def _may_be_params(annotation: Any, cls: type[Params], name: str) -> bool:
+    """Whether a field without a default can start with an instance of its class; a name that is defined further down is taken for one."""
+    if isinstance(annotation, str):
+        try:
+            annotation = evaluate(annotation, cls, name)
+        except ParamsError:
+            return True
+    origin = typing.get_origin(annotation) or annotation
+    return isinstance(origin, TypeVar) or (isinstance(origin, type) and issubclass(origin, Params))

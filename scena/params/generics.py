@@ -5,47 +5,58 @@ import typing
 from typing import Any
 
 
-def type_bindings(cls: type) -> dict[Any, Any]:
-    """Maps each TypeVar of the generic bases of `cls` to the argument it was given, through all levels of inheritance."""
+def type_bindings(cls: type, owner: type | None = None) -> dict[Any, Any]:
+    """Maps each TypeVar that `owner`, a base of `cls`, is declared with to what it stands for in `cls`.
+
+    Without `owner` the variables of all bases are in one mapping; where two bases use one variable differently, the nearer base counts.
+    """
+    if owner is not None:
+        return _find(cls, owner, {}) or {}
     bindings: dict[Any, Any] = {}
-    for base in getattr(cls, "__orig_bases__", ()):
-        origin = typing.get_origin(base)
-        if origin is None or origin is typing.Generic:
+    for parent in cls.__mro__:
+        for variable, argument in (_find(cls, parent, {}) or {}).items():
+            bindings.setdefault(variable, argument)
+    return bindings
+
+
+def _find(cls: type, owner: type, known: dict[Any, Any]) -> dict[Any, Any] | None:
+    if cls is owner:
+        return known
+    found: dict[Any, Any] | None = None
+    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+        origin = typing.get_origin(base) or base
+        if origin is typing.Generic or not isinstance(origin, type) or not issubclass(origin, owner):
             continue
-        for variable, argument in zip(getattr(origin, "__parameters__", ()), typing.get_args(base), strict=False):
-            bindings[variable] = argument
-    for parent in cls.__mro__[1:]:
-        if "__orig_bases__" in parent.__dict__:
-            for variable, argument in type_bindings_once(parent).items():
-                bindings.setdefault(variable, substitute(argument, bindings))
-    return bindings
+        arguments = [_fill(argument, known) for argument in typing.get_args(base)]
+        variables = getattr(origin, "__parameters__", ())
+        found = _find(origin, owner, dict(zip(variables, arguments, strict=False))) or found
+    return found
 
 
-def type_bindings_once(cls: type) -> dict[Any, Any]:
-    """The arguments that `cls` itself gives to its direct generic bases."""
-    bindings: dict[Any, Any] = {}
-    for base in cls.__dict__.get("__orig_bases__", ()):
-        origin = typing.get_origin(base)
-        if origin is not None and origin is not typing.Generic:
-            bindings.update(zip(getattr(origin, "__parameters__", ()), typing.get_args(base), strict=False))
-    return bindings
+def _fill(hint: Any, bindings: dict[Any, Any]) -> Any:
+    """As `substitute`, but a TypeVar that is bound to nothing stays."""
+    if isinstance(hint, typing.TypeVar):
+        return bindings.get(hint, hint)
+    return _rebuild(hint, tuple(_fill(argument, bindings) for argument in typing.get_args(hint)))
 
 
 def substitute(hint: Any, bindings: dict[Any, Any]) -> Any:
     """`hint` with its TypeVars replaced by their bindings, or by their bounds where nothing is bound."""
     if isinstance(hint, typing.TypeVar):
         bound = bindings.get(hint, hint)
-        if bound is hint:
-            return hint.__bound__ or Any
-        return substitute(bound, bindings)
-    arguments = typing.get_args(hint)
+        if isinstance(bound, typing.TypeVar):
+            return bound.__bound__ or hint.__bound__ or Any
+        return substitute(bound, {})
+    return _rebuild(hint, tuple(substitute(argument, bindings) for argument in typing.get_args(hint)))
+
+
+def _rebuild(hint: Any, arguments: tuple[Any, ...]) -> Any:
     if not arguments or not getattr(hint, "__parameters__", ()):
         return hint
-    replaced = tuple(substitute(argument, bindings) for argument in arguments)
     origin = typing.get_origin(hint)
     if origin is types.UnionType or origin is typing.Union:
-        return typing.Union[replaced]  # noqa: UP007
-    return origin[replaced] if origin is not None else hint
+        return typing.Union[arguments]  # noqa: UP007
+    return origin[arguments] if origin is not None else hint
 
 
 def type_argument(cls: type, variable: Any) -> Any:

@@ -1,0 +1,21 @@
+"""Suggestions for names that were misspelt."""
+
+from collections.abc import Iterable
+
+
+def close_names(word: str, options: Iterable[str], count: int = 3) -> list[str]:
+    """The options that look most like `word`, whatever their case; the best first."""
+    import difflib  # only errors need it, and it is slow to import
+
+    folded: dict[str, str] = {}
+    for option in options:
+        if not option.startswith("_"):
+            folded.setdefault(option.lower().replace("-", "_"), option)
+    matches = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), count, 0.6)
+    return [folded[match] for match in matches]
+
+
+def did_you_mean(word: str, options: Iterable[str]) -> str:
+    """` (did you mean …?)`, or nothing if nothing is close."""
+    close = close_names(word, options)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -1,0 +1,210 @@
+"""The raw tree: a params object as plain, JSON-able data, and back.
+
+In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the command line are all brought into
+this form and merged (merge.py); `build` is the single place that checks values and makes params objects of them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
+from scena.params.declare import UNSET, Field, Params
+from scena.params.errors import ParamsError
+from scena.params.kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
+from scena.params.nodes import Path, Where
+from scena.params.selection import CLASS, class_of, name_of, unknown_class
+from scena.params.spelling import did_you_mean
+
+P = TypeVar("P", bound=Params)
+
+
+def to_raw(params: Params) -> dict[str, Any]:
+    """A params object as JSON-able data, as it was given: what `__post_init__` derived is derived again by `build`."""
+    return _object_to_raw(params, kind_of(type(params)), None)
+
+
+def _object_to_raw(params: Params, kind: Kind, field: Field | None) -> dict[str, Any]:
+    cls = type(params)
+    hints = kind.hints_of(cls)
+    raw: dict[str, Any] = {CLASS: name_of(cls, kind, field)}
+    for name, own in cls.__params__.items():
+        raw[name] = value_to_raw(params.given(name), hints[name], own)
+    return raw
+
+
+def value_to_raw(value: Any, hint: Any, field: Field | None) -> Any:
+    """One field's value as JSON-able data."""
+    kind = kind_of(hint)
+    if kind.form == LEAF or value is None:
+        return leaf_to_raw(value, hint)
+    if kind.form == PARAMS and isinstance(value, Params):
+        return _object_to_raw(value, kind, field)
+    if kind.form == LIST and isinstance(value, list | tuple):
+        return [_object_to_raw(item, kind, field) for item in value]
+    if kind.form == DICT and isinstance(value, dict):
+        return {name: _object_to_raw(item, kind, field) for name, item in value.items()}
+    owner = f"{field.owner.__name__}.{field.name}" if field is not None else "value"
+    raise ParamsError(f"{owner}: expected {_expected(kind)}, received {shown(value)}")
+
+
+def default_raw(cls: type[Params], kind: Kind | None = None, field: Field | None = None) -> dict[str, Any]:
+    """The raw tree of a class before anything is set; values that are still required are None."""
+    kind = kind or kind_of(cls)
+    hints = kind.hints_of(cls)
+    raw: dict[str, Any] = {CLASS: name_of(cls, kind, field)}
+    for name, own in cls.__params__.items():
+        raw[name] = _default_value(own, hints[name])
+    return raw
+
+
+def _default_value(field: Field, hint: Any) -> Any:
+    if field.default is not UNSET:
+        return value_to_raw(field.default, hint, field)
+    kind = kind_of(hint)
+    if kind.form != PARAMS or field.required or kind.optional or len(kind.bases) != 1 or kind.bases[0].__abstract__:
+        return None
+    return default_raw(kind.bases[0], kind, field)
+
+
+def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -> P:
+    """Checks a raw tree and makes the params object of it. Raises one ParamsError that lists everything that is wrong.
+
+    Args:
+        raw: the tree; a missing field gets its default.
+        cls: the class of the root, or a base of it.
+        where: how to call a place of the tree in errors (parse() says `--flag`, or file and line); default: its dotted path.
+    """
+    builder = _Builder(where or Where())
+    params = builder.object(raw, kind_of(cls), None, ())
+    if builder.errors:
+        raise ParamsError("\n".join(builder.errors))
+    assert isinstance(params, cls)
+    return params
+
+
+class _Builder:
+    """One pass of `build`: collects errors and goes on, so that a user sees all of them at once."""
+
+    def __init__(self, where: Where) -> None:
+        self.where = where
+        self.errors: list[str] = []
+
+    def fail(self, path: Path, message: str) -> None:
+        self.errors.append(self.where.error(path, message))
+
+    def object(self, raw: Any, kind: Kind, field: Field | None, path: Path) -> Params | None:
+        if not isinstance(raw, Mapping):
+            self.fail(path, f"expected {_expected(kind)}, received {shown(raw)}")
+            return None
+        try:
+            cls = class_of(raw, kind, field)
+        except ParamsError as error:
+            self.fail(path, str(error))
+            return None
+        if cls is None:
+            message = (
+                unknown_class(raw[CLASS], kind, field)
+                if CLASS in raw
+                else f"the class is missing: expected {_expected(kind)}"
+            )
+            self.fail(path, message)
+            return None
+        before = len(self.errors)
+        for key in raw:
+            if key not in cls.__params__ and key != CLASS:
+                self.fail(
+                    (*path, str(key)),
+                    f"{cls.__name__} has no parameter {str(key)!r}{did_you_mean(str(key), cls.__params__)}",
+                )
+        hints = kind.hints_of(cls)
+        values = {}
+        for name, own in cls.__params__.items():
+            if name in raw:
+                values[name] = self.value(raw[name], hints[name], own, (*path, name))
+            else:
+                default = _default_value(own, hints[name])
+                values[name] = self.value(default, hints[name], own, (*path, name))
+        if len(self.errors) > before:
+            return None
+        try:
+            return cls(**values)
+        except ValueError as error:  # raised by __post_init__
+            self.fail(path, str(error))
+            return None
+
+    def value(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
+        kind = kind_of(hint)
+        if raw is None:
+            if kind.form == LEAF and kind.hint is Any and not field.required:
+                return None
+            if field.required or not kind.optional:
+                self.fail(
+                    path,
+                    _missing(field, kind)
+                    if field.required or field.default is UNSET
+                    else f"expected {_expected(kind)}, received None",
+                )
+            return None
+        if kind.form == LEAF:
+            return self.leaf(raw, hint, field, path)
+        if kind.form == PARAMS:
+            return self.object(raw, kind, field, path)
+        if kind.form == LIST and isinstance(raw, list):
+            return kind.container([self.object(item, kind, field, (*path, index)) for index, item in enumerate(raw)])
+        if kind.form == DICT and isinstance(raw, dict):
+            return {name: self.object(item, kind, field, (*path, name)) for name, item in raw.items()}
+        self.fail(path, f"expected {_expected(kind)}, received {shown(raw)}")
+        return None
+
+    def leaf(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
+        try:
+            value = convert(raw, hint)
+        except Mismatch as mismatch:
+            self.fail(path, str(mismatch))
+            return None
+        for item in _items(value):
+            for name, bound in field.bounds.items():
+                if isinstance(item, int | float) and not _COMPARE[name](item, bound):
+                    self.fail(path, f"must be {_SIGNS[name]} {bound}, received {shown(item)}")
+                    return value
+            if field.choices is not None and item is not None and item not in field.choices:
+                options = [str(leaf_to_raw(choice)) for choice in field.choices]
+                self.fail(
+                    path,
+                    f"expected one of {', '.join(options)}, received {shown(leaf_to_raw(item))}{did_you_mean(str(item), options)}",
+                )
+                return value
+        return value
+
+
+_SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+_COMPARE = {
+    "ge": lambda value, bound: value >= bound,
+    "gt": lambda value, bound: value > bound,
+    "le": lambda value, bound: value <= bound,
+    "lt": lambda value, bound: value < bound,
+}
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple | set | frozenset):
+        return [inner for item in value for inner in _items(item)]
+    return [inner for item in value.values() for inner in _items(item)] if isinstance(value, dict) else [value]
+
+
+def _missing(field: Field, kind: Kind) -> str:
+    text = f": {field.help}" if field.help else ""
+    return f"is required{text} (expected {_expected(kind)})"
+
+
+def _expected(kind: Kind) -> str:
+    if kind.form == LEAF:
+        return describe(kind.hint) + (" or None" if kind.optional else "")
+    what = " or ".join(base.__name__ for base in kind.bases)
+    form = {PARAMS: what, LIST: f"a list of {what}", DICT: f"a mapping of names to {what}"}[kind.form]
+    return form + (" or None" if kind.optional else "")
+
+
+def check(params: P) -> P:
+    """Checks a params object made in Python as `build` would (types, bounds, required values) and returns a clean copy of it."""
+    return build(to_raw(params), type(params))
