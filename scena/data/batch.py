@@ -1,0 +1,51 @@
+"""What a pipeline hands to the model."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from scena.data.cursor import Cursor
+from scena.data.sample import Sample
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class Batch:
+    """Arrays of several samples, stacked and padded.
+
+    Attributes:
+        inputs: arrays by name, each with a leading batch dimension (empty in mode TARGETS).
+        targets: the same for targets (empty in mode PREDICTION).
+        meta: the meta of each sample.
+        size: number of samples.
+        epoch: the epoch it belongs to.
+        cursor: the position right after this batch.
+    """
+
+    __slots__ = ("cursor", "epoch", "inputs", "meta", "size", "targets")
+
+    def __init__(self, inputs: Arrays, targets: Arrays, meta: list[Any], size: int, cursor: Cursor) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self.meta = meta
+        self.size = size
+        self.epoch = cursor.epoch
+        self.cursor = cursor
+
+    def samples(self) -> Iterator[Sample]:
+        """The batch as single samples (padded as they are in the batch)."""
+        for row in range(self.size):
+            yield Sample(
+                inputs={key: array[row] for key, array in self.inputs.items()},
+                targets={key: array[row] for key, array in self.targets.items()},
+                meta=self.meta[row] if row < len(self.meta) else None,
+            )
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each array; batches with equal shapes can be stacked."""
+        return (*(a.shape for a in self.inputs.values()), *(a.shape for a in self.targets.values()))
+
+    def __repr__(self) -> str:
+        shapes = {key: array.shape for key, array in {**self.inputs, **self.targets}.items()}
+        return f"Batch({self.size} samples, {shapes}, {self.cursor})"

@@ -1,0 +1,91 @@
+"""The data class of a scenario: specs of what the model sees, and pipelines made to them."""
+
+from typing import Any, Generic, TypeVar
+
+from scena.data.apply import SamplePipeline
+from scena.data.collate import Collator
+from scena.data.generator import as_generator
+from scena.data.modes import PipelineMode
+from scena.data.params import DataBaseParams, DataPipelineParams
+from scena.data.pipeline import DataPipeline
+from scena.data.spec import ArraySpec
+from scena.params.generics import type_argument
+
+P = TypeVar("P", bound=DataBaseParams)
+_VARIABLE: Any = P
+
+
+class DataBase(Generic[P]):
+    """Describes the data of a scenario. Override `_input_layer_specs` and `_target_layer_specs`.
+
+    Example:
+        class MyData(DataBase[MyDataParams]):
+            def _input_layer_specs(self):
+                return {"img": ArraySpec((28, 28), "uint8")}
+
+            def _target_layer_specs(self):
+                return {"gt": ArraySpec((), "int32")}
+    """
+
+    def __init__(self, params: P, **static: Any) -> None:
+        self.params = params
+        self.static = static
+        self._pipelines: dict[tuple[Any, ...], DataPipeline] = {}
+
+    @classmethod
+    def default_params(cls) -> P:
+        """Fresh parameters of this data class; override it to set up processors."""
+        params: P = type_argument(cls, _VARIABLE)()
+        return params
+
+    def _input_layer_specs(self) -> dict[str, Any]:
+        """Name, shape (without batch dimension) and dtype of each input of the model."""
+        raise NotImplementedError(f"{type(self).__name__} must define _input_layer_specs().")
+
+    def _target_layer_specs(self) -> dict[str, Any]:
+        """Name, shape and dtype of each target; none by default."""
+        return {}
+
+    def _padding_values(self) -> dict[str, Any]:
+        """The value that fills up variable axes, by name; 0 where nothing is said."""
+        return {}
+
+    def input_layer_specs(self) -> dict[str, ArraySpec]:
+        """The specs of the inputs."""
+        return {name: ArraySpec.of(spec) for name, spec in self._input_layer_specs().items()}
+
+    def target_layer_specs(self) -> dict[str, ArraySpec]:
+        """The specs of the targets."""
+        return {name: ArraySpec.of(spec) for name, spec in self._target_layer_specs().items()}
+
+    def padding_values(self) -> dict[str, Any]:
+        """The padding value of each input and target."""
+        names = [*self.input_layer_specs(), *self.target_layer_specs()]
+        values = self._padding_values()
+        unknown = sorted(set(values) - set(names))
+        if unknown:
+            raise ValueError(f"_padding_values of {type(self).__name__} names {unknown}, but the specs have {names}.")
+        return {name: values.get(name, 0) for name in names}
+
+    def create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
+                        seed: int = 0) -> DataPipeline:  # fmt: skip
+        """A pipeline that turns `source` (generator params, a generator or an iterable of samples) into batches."""
+        generator = as_generator(source, mode)
+        collator = Collator(
+            self.input_layer_specs(), self.target_layer_specs(), self.padding_values(), mode, generator.whole_batches
+        )
+        return DataPipeline(
+            mode, pipeline_params, generator, data_params=self.params, processors=self.params.pre_proc, collator=collator, seed=seed
+        )  # fmt: skip
+
+    def get_or_create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
+                               seed: int = 0) -> DataPipeline:  # fmt: skip
+        """As `create_pipeline`, but the same arguments give the same pipeline again."""
+        key = (mode, repr(pipeline_params), repr(source) if hasattr(source, "__params__") else id(source), seed)
+        if key not in self._pipelines:
+            self._pipelines[key] = self.create_pipeline(mode, pipeline_params, source, seed=seed)
+        return self._pipelines[key]
+
+    def create_post_proc(self, mode: PipelineMode, pipeline_params: DataPipelineParams | None = None) -> SamplePipeline:
+        """The processors after the model; `apply(samples)` runs them."""
+        return SamplePipeline(self.params.post_proc, pipeline_params or DataPipelineParams(), self.params, mode)

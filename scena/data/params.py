@@ -1,0 +1,123 @@
+"""What can be set about data: sources, processors and the pipeline that runs them. Pure Python, no numpy."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from scena.data.modes import PipelineMode
+from scena.params.declare import Params, param
+from scena.params.errors import ParamsError
+
+TProcessor = TypeVar("TProcessor", bound="DataProcessorParams")
+
+
+class DataGeneratorParams(Params, abstract=True):
+    """Where samples come from. Subclass it with `builds=".data:MyGenerator"`."""
+
+
+class DataProcessorParams(Params, abstract=True):
+    """One step of a processor pipeline. Subclass it with `builds=".processors:MyProcessor"`."""
+
+    modes: set[PipelineMode] = param(set(PipelineMode), help="modes in which the processor is applied")
+
+
+class DataProcessorPipelineParams(Params, abstract=True, builds=".apply:SamplePipeline"):
+    """Processors in the order in which they are applied."""
+
+    def sequences(self) -> "list[SequentialProcessorPipelineParams]":
+        """The pipeline as sequences of processors."""
+        raise NotImplementedError
+
+    def find(self, kind: type[TProcessor]) -> list[TProcessor]:
+        """All processors of a type, in order."""
+        return [processor for processor in self if isinstance(processor, kind)]
+
+    def replace_all(self, kind: type["DataProcessorParams"], by: "DataProcessorParams") -> int:
+        """Puts a copy of `by` in the place of each processor of type `kind`; returns how many there were."""
+        count = 0
+        for sequence in self.sequences():
+            for place, processor in enumerate(sequence.processors):
+                if isinstance(processor, kind):
+                    sequence.processors[place] = by.replace()
+                    count += 1
+        return count
+
+    def erase_all(self, kind: type["DataProcessorParams"]) -> int:
+        """Removes each processor of type `kind`; returns how many there were."""
+        count = 0
+        for sequence in self.sequences():
+            kept = [processor for processor in sequence.processors if not isinstance(processor, kind)]
+            count += len(sequence.processors) - len(kept)
+            sequence.processors[:] = kept
+        return count
+
+    def __iter__(self) -> Iterator["DataProcessorParams"]:
+        for sequence in self.sequences():
+            yield from sequence.processors
+
+
+class SequentialProcessorPipelineParams(DataProcessorPipelineParams):
+    """A list of processors, one after the other."""
+
+    run_parallel: bool = param(
+        True, help="run these processors in the worker processes; else one process sees all samples in order"
+    )
+    processors: list[DataProcessorParams] = param([], help="the processors, in order")
+
+    def sequences(self) -> "list[SequentialProcessorPipelineParams]":
+        return [self]
+
+
+class ComposedProcessorPipelineParams(DataProcessorPipelineParams):
+    """Groups of processors, each parallel or not."""
+
+    groups: list[SequentialProcessorPipelineParams] = param([], help="the groups, in order")
+
+    def sequences(self) -> "list[SequentialProcessorPipelineParams]":
+        return self.groups
+
+
+class DataBaseParams(Params):
+    """The data of a scenario: how samples are processed before and after the model."""
+
+    pre_proc: DataProcessorPipelineParams = param(
+        SequentialProcessorPipelineParams(), help="processors before the model"
+    )
+    post_proc: DataProcessorPipelineParams = param(
+        SequentialProcessorPipelineParams(), help="processors after the model"
+    )
+
+
+class DataPipelineParams(Params):
+    """How samples become batches."""
+
+    batch_size: int = param(16, ge=1, help="samples in a batch")
+    limit: int | None = param(None, ge=1, help="use only the first samples of the source")
+    batch_drop_remainder: bool = param(False, help="drop the samples that do not fill a batch at the end of an epoch")
+    shuffle_buffer_size: int | None = param(
+        None,
+        ge=0,
+        help="training: 0 keeps the order; a source with random access is shuffled completely otherwise; a stream is shuffled "
+        "within a buffer of this size (default: not at all)",
+    )
+    bucket_boundaries: list[int] = param(
+        [], help="lengths that separate buckets: batches hold samples of similar length"
+    )
+    bucket_batch_sizes: list[int] = param(
+        [], help="batch size of each bucket (one more than boundaries); default: batch_size"
+    )
+    bucket_by: str | None = param(
+        None,
+        help="the input or target whose first axis is the length; default: the largest variable axis of the inputs",
+    )
+
+    def __post_init__(self) -> None:
+        boundaries, sizes = self.bucket_boundaries, self.bucket_batch_sizes
+        if any(later <= earlier for earlier, later in zip(boundaries, boundaries[1:], strict=False)):
+            raise ParamsError(f"bucket_boundaries must increase. Received: {boundaries}")
+        if sizes and len(sizes) != len(boundaries) + 1:
+            raise ParamsError(
+                f"bucket_batch_sizes needs one size more than there are bucket_boundaries ({len(boundaries)}): the last one is for "
+                f"lengths from the last boundary on. Received: {sizes}"
+            )
+        if any(size < 1 for size in sizes):
+            raise ParamsError(f"bucket_batch_sizes must be positive. Received: {sizes}")

@@ -1,0 +1,119 @@
+"""A pipeline of one source in one mode: streams of batches with a position, and samples for debugging."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from scena.data.batch import Batch
+from scena.data.collate import Collator
+from scena.data.cursor import Cursor
+from scena.data.generator import as_generator, has_random_access
+from scena.data.inprocess import InProcessEngine
+from scena.data.modes import PipelineMode
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
+from scena.data.plan import plan_segments
+from scena.data.processor import steps_of
+from scena.data.sample import Sample
+from scena.data.work import Work
+
+
+class BatchStream:
+    """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
+
+    def __init__(self, batches: Iterator[Batch], cursor: Cursor) -> None:
+        self._batches = batches
+        self._ahead: list[Batch] = []
+        self.cursor = cursor
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Batch:
+        batch = self._ahead.pop(0) if self._ahead else next(self._batches)
+        self.cursor = batch.cursor
+        return batch
+
+    def take_block(self, max_batches: int) -> list[Batch]:
+        """Up to `max_batches` consecutive batches of one epoch with equal shapes; an empty list at the end."""
+        block: list[Batch] = []
+        while len(block) < max_batches:
+            if not self._ahead:
+                following = next(self._batches, None)
+                if following is None:
+                    break
+                self._ahead.append(following)
+            if block and (self._ahead[0].shapes() != block[0].shapes() or self._ahead[0].epoch != block[0].epoch):
+                break
+            block.append(next(self))
+        return block
+
+    def close(self) -> None:
+        """Ends the stream and frees what it holds."""
+        self._ahead.clear()
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class DataPipeline:
+    """Turns the samples of one source into batches. Order and content depend on (seed, epoch, index) only."""
+
+    def __init__(self, mode: PipelineMode, params: DataPipelineParams, source: Any, *, data_params: DataBaseParams,
+                 processors: DataProcessorPipelineParams, collator: Collator, seed: int = 0) -> None:  # fmt: skip
+        self.mode = mode
+        self.params = params
+        self.source = source
+        self.seed = seed
+        self.generator = as_generator(source, mode)
+        self._work = Work(
+            mode=mode, pipeline=params, data=data_params, seed=seed, collator=collator, generator=self.generator,
+            segments=plan_segments(
+                steps_of(processors, mode),
+                random_access=has_random_access(self.generator),
+                batch_size=1 if collator.whole_batches else params.batch_size,
+                bucketing=bool(params.bucket_boundaries),
+                skipping=False,
+            ),
+        )  # fmt: skip
+
+    def samples_per_epoch(self) -> int | None:
+        """The number of samples of an epoch before generating processors, None if the source does not know."""
+        if has_random_access(self.generator):
+            return len(self._work.order(0))
+        if not hasattr(self.generator, "__len__"):
+            return None
+        count = len(self.generator)
+        return min(count, self.params.limit) if self.params.limit else count
+
+    def batches_per_epoch(self) -> int | None:
+        """The number of batches of an epoch, None where it is only known at its end."""
+        segments = self._work.segments
+        count = self.samples_per_epoch()
+        if count is None or self.params.bucket_boundaries or any(segment.generating for segment in segments):
+            return None
+        size = segments[-1].out_piece
+        return count // size if self.params.batch_drop_remainder else -(-count // size)
+
+    def stream(self, cursor: Cursor | None = None, *, repeat: bool | None = None) -> BatchStream:
+        """Batches from `cursor` on. `repeat` goes on with the next epoch; default: in training only."""
+        cursor = cursor or Cursor()
+        repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
+        return BatchStream(InProcessEngine(self._work).batches(cursor, repeat), cursor)
+
+    @contextmanager
+    def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:
+        """For debugging: single samples as they are right before batching, made in this process."""
+        repeat = self.mode is PipelineMode.TRAINING if auto_repeat is None else auto_repeat
+        yield (sample for piece, _ in InProcessEngine(self._work).pieces(Cursor(), repeat) for sample in piece.samples)
+
+    @contextmanager
+    def generate_input_batches(self, auto_repeat: bool | None = None) -> Iterator[BatchStream]:
+        """For debugging: the batches as the model gets them."""
+        with self.stream(repeat=auto_repeat) as stream:
+            yield stream

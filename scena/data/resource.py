@@ -1,0 +1,150 @@
+"""Files a model needs wherever it goes: copied into the export, and found again after the export was moved."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from scena.params.declare import Params
+from scena.params.errors import ParamsError
+
+RESOURCES = "resources"
+
+
+class Resource:
+    """A file (or folder) named by a parameter: `charmap: Resource = param(required=True, help="…")`.
+
+    Use it as a path: `open(params.charmap)`. In an export it is a path relative to the export directory.
+    """
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+
+    @classmethod
+    def from_param(cls, raw: Any) -> Self:
+        """From a command line or a file."""
+        if isinstance(raw, cls):
+            return raw
+        if not isinstance(raw, str | Path) or not str(raw):
+            raise ValueError("the path of a file")
+        return cls(raw)
+
+    def to_param(self) -> str:
+        """As it is stored."""
+        return self._path.as_posix()
+
+    @property
+    def path(self) -> Path:
+        """Where the file is; raises if it is not there."""
+        if not self._path.exists():
+            raise ParamsError(f"The resource {str(self._path)!r} does not exist (working directory: {Path.cwd()}).")
+        return self._path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def __repr__(self) -> str:
+        return f"Resource({str(self._path)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Resource) and self._path == other._path
+
+    def __hash__(self) -> int:
+        return hash(self._path)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # immutable
+
+
+def find_resources(tree: Any, path: str = "") -> Iterator[tuple[str, Resource]]:
+    """All resources in a tree of parameters, each with its path in the tree."""
+    if isinstance(tree, Resource):
+        yield path, tree
+        return
+    for name, value in _children(tree):
+        yield from find_resources(value, f"{path}.{name}" if path else str(name))
+
+
+def export_resources(tree: Params, directory: str | Path) -> Params:
+    """Copies all resources of `tree` into `directory`/resources; returns a copy of the tree with relative paths.
+
+    Two files of the same name get different names; a file that is used twice is copied once.
+    """
+    target = Path(directory) / RESOURCES
+    names: dict[Path, str] = {}
+    taken: set[str] = set()
+    for where, resource in find_resources(tree):
+        try:
+            source = resource.path.resolve()
+        except ParamsError as error:
+            raise ParamsError(f"{where}: {error}") from None
+        if source in names:
+            continue
+        names[source] = _free_name(source, taken)
+        taken.add(names[source])
+        target.mkdir(parents=True, exist_ok=True)
+        _copy(source, target / names[source])
+    copied: Params = _replaced(tree.replace(), lambda known: Resource(f"{RESOURCES}/{names[known.path.resolve()]}"))
+    return copied
+
+
+def resolve_resources(tree: Params, export_dir: str | Path) -> Params:
+    """A copy of the parameters of an export whose resources point into `export_dir`, wherever that is now."""
+    root = Path(export_dir).resolve()
+
+    def located(resource: Resource) -> Resource:
+        relative = Path(str(resource))
+        if relative.is_absolute() or relative.parts[:1] != (RESOURCES,):
+            return resource
+        if ".." in relative.parts:
+            raise ParamsError(f"The resource {str(resource)!r} of the export {str(root)!r} points out of it: not used.")
+        return Resource(root / relative)
+
+    resolved: Params = _replaced(tree.replace(), located)
+    return resolved
+
+
+def _children(tree: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(tree, Params):
+        yield from ((name, getattr(tree, name)) for name in type(tree).__params__)
+    elif isinstance(tree, dict):
+        yield from tree.items()
+    elif isinstance(tree, list | tuple):
+        yield from enumerate(tree)
+
+
+def _replaced(tree: Any, change: Any) -> Any:
+    if isinstance(tree, Resource):
+        return change(tree)
+    if isinstance(tree, Params):
+        for name, value in _children(tree):
+            object.__setattr__(tree, name, _replaced(value, change))
+        return tree
+    if isinstance(tree, dict):
+        return {key: _replaced(value, change) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(_replaced(value, change) for value in tree)
+    return tree
+
+
+def _free_name(source: Path, taken: set[str]) -> str:
+    name, number = source.name, 1
+    while name in taken:
+        name = f"{source.stem}_{number}{source.suffix}"
+        number += 1
+    return name
+
+
+def _copy(source: Path, target: Path) -> None:
+    import shutil
+
+    if source == target.resolve():
+        return
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target)

@@ -1,0 +1,155 @@
+"""Runs one segment of a plan: pieces in, pieces or batches out. The engines decide in which process."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from scena.data.errors import DataError
+from scena.data.order import stream_samples
+from scena.data.plan import Segment
+from scena.data.processor import GeneratingDataProcessor, Step, takes_rng
+from scena.data.rng import SampleRandom, random_state, set_random_state
+from scena.data.sample import Sample
+from scena.data.work import MappingStep, Piece, Work, reason, apply_steps
+
+Address = tuple[int, int]
+Item = tuple[Sample, int, int]
+"""A sample and the coordinates of its random numbers."""
+
+
+class ParallelSegment:
+    """Pieces that are independent of each other: any process may run any of them."""
+
+    def __init__(self, work: Work, segment: Segment) -> None:
+        self.work = work
+        self.segment = segment
+        self._before: list[MappingStep] = []
+        self._after: list[MappingStep] = []
+        self._generating: tuple[Step, GeneratingDataProcessor[Any], bool] | None = None
+        for step in segment.steps:
+            if step.generating:
+                processor = step.params.create(work.data, work.mode)
+                self._generating = (step, processor, takes_rng(processor.generate))
+            elif self._generating is None:
+                self._before.append(work.mapping(step))
+            else:
+                self._after.append(work.mapping(step))
+
+    def run(self, piece: Piece, epoch: int) -> Piece:
+        """Processes one piece: reads it if need be, applies the processors; keeps the addresses of what is left."""
+        random = self.work.random(epoch)
+        if piece.indices is not None:
+            loaded, ordinals = self.work.load_piece(piece)
+        else:
+            loaded, ordinals = piece.samples, list(piece.ordinals)
+        samples: list[Sample] = []
+        kept: list[int] = []
+        base = piece.number * self.segment.piece
+        for sample, ordinal in zip(loaded, ordinals, strict=True):
+            try:
+                samples.append(apply_steps(self._before, sample, random, ordinal, 0))
+                kept.append(ordinal - base)
+            except DataError as error:
+                self.work.failed(error)
+        result = Piece(piece.number, piece.ordinals, samples, after=piece.after)
+        result.offsets = kept
+        if self._generating is not None:
+            result.samples = self._generate(samples, piece.number, epoch)
+            result.offsets = range(len(result.samples))
+        return result
+
+    def _generate(self, samples: list[Sample], number: int, epoch: int) -> list[Sample]:
+        assert self._generating is not None
+        step, processor, random = self._generating
+        numbers = self.work.random(epoch)
+        arguments = (numbers.at(number, 0, step.number),) if random else ()
+        try:
+            made = list(processor.generate(iter(samples), *arguments))
+        except DataError:
+            raise
+        except Exception as error:
+            first, last = (samples[0].identity(), samples[-1].identity()) if samples else ("nothing", "nothing")
+            raise DataError(f"{step.name} failed on the chunk from {first} to {last}: {reason(error)}") from error
+        result = []
+        for part, sample in enumerate(made):
+            try:
+                result.append(apply_steps(self._after, sample, numbers, number, part + 1))
+            except DataError as error:
+                self.work.failed(error)
+        return result
+
+
+class GeneratingStep:
+    """A generating processor that sees the whole stream; counts what it took and what it gave."""
+
+    def __init__(self, work: Work, step: Step, epoch: int) -> None:
+        self.work = work
+        self.step = step
+        self.processor: Any = step.params.create(work.data, work.mode)
+        self.given = 0
+        self.last = "nothing"
+        random = takes_rng(self.processor.generate)
+        self.random = work_random(work, epoch, step) if random else None
+
+    def run(self, items: Iterator[Item]) -> Iterator[Item]:
+        """The samples it makes."""
+        arguments = (self.random,) if self.random is not None else ()
+        made = iter(self.processor.generate(self._taken(items), *arguments))
+        while True:
+            try:
+                sample = next(made)
+            except StopIteration:
+                return
+            except DataError:
+                raise
+            except Exception as error:
+                raise DataError(f"{self.step.name} failed at {self.last}: {reason(error)}") from error
+            self.given += 1
+            yield sample, self.given - 1, 0
+
+    def _taken(self, items: Iterator[Item]) -> Iterator[Sample]:
+        for sample, _, _ in items:
+            self.last = sample.identity()
+            yield sample
+
+    def snapshot(self) -> Any:
+        """What `restore` needs to go on from here."""
+        return [self.given, self.processor.state(), None if self.random is None else random_state(self.random)]
+
+    def restore(self, snapshot: Any) -> None:
+        """Goes back to a snapshot."""
+        self.given, state, random = snapshot
+        self.processor.restore(state)
+        if self.random is not None:
+            set_random_state(self.random, random)
+
+
+def work_random(work: Work, epoch: int, step: Step) -> Any:
+    """A generator of its own for a processor that draws over a whole epoch."""
+    return SampleRandom(work.seed, epoch).at(0, 0, step.number)
+
+
+def map_items(work: Work, steps: list[MappingStep], items: Iterable[Item], epoch: int) -> Iterator[Item]:
+    """Applies mapping processors to a stream."""
+    random = work.random(epoch)
+    for sample, index, part in items:
+        try:
+            yield apply_steps(steps, sample, random, index, part), index, part
+        except DataError as error:
+            work.failed(error)
+
+
+def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
+    """The samples of a stream from `start` on."""
+    generator: Any = work.generator
+    samples = stream_samples(generator, work.pipeline, work.mode, work.seed, epoch)
+    ordinal = 0
+    while True:
+        try:
+            sample = next(samples)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise DataError(f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}") from error
+        if ordinal >= start:
+            yield sample, ordinal, 0
+        ordinal += 1

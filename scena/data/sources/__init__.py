@@ -1,0 +1,1 @@
+"""Ready-made generators: list files, rows of CSV/TSV files, arrays."""

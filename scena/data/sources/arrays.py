@@ -1,0 +1,71 @@
+"""Samples from the rows of arrays: in memory, or in .npy and .npz files (never unpickled)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.generator import RandomAccessGenerator
+from scena.data.modes import PipelineMode
+from scena.data.sample import Sample
+from scena.data.sources.params import ArrayGeneratorParams
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
+    """Row i of each array makes sample i. A .npy file is mapped, not read: processes share it."""
+
+    def __init__(self, params: ArrayGeneratorParams, mode: PipelineMode) -> None:
+        super().__init__(params, mode)
+        self.inputs: Arrays = {name: _load(file) for name, file in params.inputs.items()}
+        self.targets: Arrays = {name: _load(file) for name, file in params.targets.items()}
+        self._count = _common_length({**self.inputs, **self.targets})
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any], targets: Mapping[str, Any] | None = None,
+           mode: PipelineMode = PipelineMode.TRAINING) -> "ArrayGenerator":  # fmt: skip
+        """A source of arrays that are in memory already."""
+        generator = MemoryArrayGenerator(ArrayGeneratorParams(), mode)
+        generator.inputs = {name: np.asarray(array) for name, array in inputs.items()}
+        generator.targets = {name: np.asarray(array) for name, array in (targets or {}).items()}
+        generator._count = _common_length({**generator.inputs, **generator.targets})
+        return generator
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> Sample:
+        return Sample(
+            inputs={name: array[index] for name, array in self.inputs.items()},
+            targets={name: array[index] for name, array in self.targets.items()},
+        )
+
+
+class MemoryArrayGenerator(ArrayGenerator):
+    """Arrays that exist in this process only."""
+
+    main_process = True
+
+
+def _load(file: str) -> np.ndarray[Any, Any]:
+    name, _, member = file.rpartition(":") if ".npz:" in file else (file, "", "")
+    path = Path(name or file)
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                if member not in archive:
+                    raise DataError(f"{file!r}: name one of its arrays as {path.name}:array. It has {sorted(archive)}.")
+                return np.asarray(archive[member])
+        return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{str(path)!r} cannot be read as an array: {error}") from None
+
+
+def _common_length(arrays: Arrays) -> int:
+    sizes = {name: len(array) for name, array in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        raise DataError(f"All arrays need the same number of rows. Received: {sizes}")
+    return next(iter(sizes.values()), 0)

@@ -1,0 +1,72 @@
+"""Samples named by the lines of list files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.generator import RandomAccessGenerator
+from scena.data.modes import PipelineMode
+from scena.data.sample import Sample
+from scena.data.sources.params import ListFileGeneratorParams
+
+P = TypeVar("P", bound=ListFileGeneratorParams)
+
+
+class ListFileGenerator(RandomAccessGenerator[P]):
+    """Each line is a sample: `inputs` and `targets` are the line itself, for a processor to load. Subclass `sample` to change it.
+
+    Evaluation keeps the order of lists and lines. Training draws from the lists by `list_ratios`: an epoch has as many
+    samples as there are lines in lists with a ratio, a list is used up before one of its lines is repeated.
+    """
+
+    def __init__(self, params: P, mode: PipelineMode) -> None:
+        super().__init__(params, mode)
+        self.lines: list[str] = []
+        self.sizes: list[int] = []
+        for name in params.lists:
+            lines = read_list(Path(name), params.ignore_prefix)
+            self.sizes.append(len(lines))
+            self.lines += lines
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, index: int) -> Sample:
+        return self.sample(self.lines[index])
+
+    def sample(self, line: str) -> Sample:
+        """The sample of one line."""
+        return Sample(inputs=line, targets=line, meta=line)
+
+    def epoch_order(self, rng: np.random.Generator) -> Sequence[int] | None:
+        """A random mixture of the lists by ratio."""
+        if not self.params.list_ratios:
+            return None
+        ratios = np.array([r if n else 0.0 for r, n in zip(self.params.list_ratios, self.sizes, strict=True)])
+        total = int(sum(n for n, r in zip(self.sizes, ratios, strict=True) if r))
+        if not total:
+            return []
+        choices = rng.choice(len(ratios), size=total, p=ratios / ratios.sum())
+        order = np.empty(total, np.int64)
+        first = 0
+        for number, size in enumerate(self.sizes):
+            places = np.flatnonzero(choices == number)
+            rounds = -(-len(places) // size) if size else 0
+            drawn = [rng.permutation(size) for _ in range(rounds)]
+            if drawn:
+                order[places] = np.concatenate(drawn)[: len(places)] + first
+            first += size
+        return order.tolist()
+
+
+def read_list(path: Path, ignore_prefix: str) -> list[str]:
+    """The lines of a list file, without empty and ignored ones."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"The list file {str(path)!r} cannot be read: {error.strerror}.") from None
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not (ignore_prefix and line.startswith(ignore_prefix))]

@@ -1,0 +1,54 @@
+"""Samples from the rows of CSV and TSV files."""
+
+import csv
+from pathlib import Path
+
+from scena.data.errors import DataError
+from scena.data.generator import RandomAccessGenerator
+from scena.data.modes import PipelineMode
+from scena.data.sample import Sample
+from scena.data.sources.params import RowGeneratorParams
+
+
+class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
+    """Each row is a sample: inputs and targets are dicts of strings by column, meta is "file:line"."""
+
+    def __init__(self, params: RowGeneratorParams, mode: PipelineMode) -> None:
+        super().__init__(params, mode)
+        self.rows: list[tuple[str, dict[str, str]]] = []
+        for name in params.files:
+            self.rows += _read(Path(name), params)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Sample:
+        where, row = self.rows[index]
+        targets = self.params.target_columns
+        inputs = self.params.input_columns or [column for column in row if column not in targets]
+        return Sample(inputs={c: row[c] for c in inputs}, targets={c: row[c] for c in targets}, meta=where)
+
+
+def _read(path: Path, params: RowGeneratorParams) -> list[tuple[str, dict[str, str]]]:
+    delimiter = params.delimiter or ("\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, delimiter=delimiter)
+            columns = list(reader.fieldnames or [])
+            missing = [c for c in [*params.input_columns, *params.target_columns] if c not in columns]
+            if missing:
+                raise DataError(
+                    f"{str(path)!r} has no column {missing[0]!r}; it has {columns} (delimiter {delimiter!r})."
+                )
+            rows = []
+            for row in reader:
+                if None in row or None in row.values():
+                    raise DataError(
+                        f"{path}:{reader.line_num}: the row does not have the {len(columns)} columns of the header."
+                    )
+                rows.append((f"{path}:{reader.line_num}", dict(row)))
+            return rows
+    except OSError as error:
+        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{str(path)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None

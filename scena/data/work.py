@@ -1,0 +1,172 @@
+"""Everything a process needs to do its part of a pipeline: source, processors, specs. Built alike here and in a worker."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scena.data.collate import Collator
+from scena.data.errors import DataError
+from scena.data.generator import DataGenerator
+from scena.data.modes import PipelineMode
+from scena.data.order import epoch_indices
+from scena.data.params import DataBaseParams, DataPipelineParams
+from scena.data.plan import Segment
+from scena.data.processor import Step, takes_rng
+from scena.data.rng import SampleRandom
+from scena.data.sample import Sample
+
+logger = logging.getLogger("scena.data")
+
+
+class Piece:
+    """Consecutive samples of an epoch.
+
+    Attributes:
+        number: its place in the stream of pieces.
+        ordinals: the index of each sample in the stream that was cut into pieces.
+        indices: where the samples are to be read in the source, if they are not here yet.
+        samples: the samples.
+        offsets: the address of each sample within the piece.
+        after: the position of the segment that made the piece, right after it.
+    """
+
+    __slots__ = ("after", "indices", "number", "offsets", "ordinals", "samples")
+
+    def __init__(self, number: int, ordinals: Sequence[int], samples: list[Sample] | None = None,
+                 indices: Sequence[int] | None = None, after: Any = None) -> None:  # fmt: skip
+        self.number = number
+        self.ordinals = ordinals
+        self.indices = indices
+        self.samples: list[Sample] = samples if samples is not None else []
+        self.offsets: Sequence[int] | None = None
+        self.after = after
+
+
+class Skipped:
+    """Counts the samples that were left out because of an error, and logs each."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.identities: list[str] = []
+
+    def add(self, error: DataError) -> None:
+        """Leaves a sample out; raises once too many were."""
+        self.identities.append(str(error))
+        logger.warning("left out a sample (on_error=skip): %s", error)
+        if self.limit is not None and len(self.identities) > self.limit:
+            raise DataError(
+                f"{len(self.identities)} samples failed, more than max_skipped={self.limit}. The last: {error}"
+            ) from error
+
+
+class Work:
+    """The source, the collator and the settings of one pipeline in one process."""
+
+    def __init__(self, *, mode: PipelineMode, pipeline: DataPipelineParams, data: DataBaseParams, seed: int,
+                 segments: list[Segment], collator: Collator, generator: DataGenerator[Any] | None) -> None:  # fmt: skip
+        self.mode = mode
+        self.pipeline = pipeline
+        self.data = data
+        self.seed = seed
+        self.segments = segments
+        self.collator = collator
+        self.generator = generator
+        self.skipped: Skipped | None = None
+        self.may_be_empty = False
+        self._order: tuple[int, Sequence[int]] = (-1, ())
+        self._random: tuple[int, SampleRandom] | None = None
+
+    def order(self, epoch: int) -> Sequence[int]:
+        """The order of a source with random access in `epoch`; the last one is kept."""
+        if self._order[0] != epoch:
+            self._order = (epoch, epoch_indices(self.generator, self.pipeline, self.mode, self.seed, epoch))
+        return self._order[1]
+
+    def random(self, epoch: int) -> SampleRandom:
+        """The random numbers of `epoch`."""
+        if self._random is None or self._random[0] != epoch:
+            self._random = (epoch, SampleRandom(self.seed, epoch))
+        return self._random[1]
+
+    def load(self, indices: Sequence[int]) -> Iterator[Sample]:
+        """Reads samples of a source with random access."""
+        source: Any = self.generator
+        for index in indices:
+            index = int(index)
+            try:
+                sample = source[index]
+                sample.index = index
+            except Exception as error:
+                failure = DataError(f"{type(source).__name__} failed to read sample {index}: {reason(error)}")
+                if self.skipped is None:
+                    raise failure from error
+                self.skipped.add(failure)
+                continue
+            yield sample
+
+    def load_piece(self, piece: Piece) -> tuple[list[Sample], list[int]]:
+        """Reads the samples of a piece; returns them and the ordinals of those that could be read."""
+        assert piece.indices is not None
+        if self.skipped is None:
+            return list(self.load(piece.indices)), list(piece.ordinals)
+        samples: list[Sample] = []
+        ordinals: list[int] = []
+        for index, ordinal in zip(piece.indices, piece.ordinals, strict=True):
+            for sample in self.load((index,)):
+                samples.append(sample)
+                ordinals.append(ordinal)
+        return samples, ordinals
+
+    def mapping(self, step: Step) -> "MappingStep":
+        """The mapping processor of a step, created."""
+        return MappingStep(step, step.params.create(self.data, self.mode))
+
+    def failed(self, error: DataError) -> None:
+        """A sample failed: skips it, or raises."""
+        if self.skipped is None:
+            raise error
+        self.skipped.add(error)
+
+
+class MappingStep:
+    """A created mapping processor."""
+
+    __slots__ = ("apply", "name", "number", "takes_rng")
+
+    def __init__(self, step: Step, processor: Any) -> None:
+        self.apply = processor.apply
+        self.name = step.name
+        self.number = step.number
+        self.takes_rng = takes_rng(processor.apply)
+
+
+def reason(error: BaseException) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {error}"
+
+
+def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, index: int, part: int) -> Sample:
+    """Applies mapping processors to one sample; an exception names the processor and the sample."""
+    current = sample
+    for step in steps:
+        try:
+            current = (
+                step.apply(current, random.at(index, part, step.number)) if step.takes_rng else step.apply(current)
+            )
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{step.name} failed on {_known(current, sample)}: {reason(error)}") from error
+    if not isinstance(current, Sample):
+        raise DataError(
+            f"{steps[-1].name} must return a Sample. Received: {type(current).__name__} for {sample.identity()}."
+        )
+    if current.index is None:
+        current.index = sample.index
+    return current
+
+
+def _known(current: Any, first: Sample) -> str:
+    if isinstance(current, Sample) and current.index is not None:
+        return current.identity()
+    return first.identity()
