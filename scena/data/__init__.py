@@ -1,4 +1,7 @@
-"""Samples, specs, generators, processors and the pipelines that turn them into batches. Names are imported when first used."""
+"""Samples, specs, generators, processors and the pipelines that turn them into batches.
+
+Names are imported when they are first used.
+"""
 
 import importlib
 from typing import Any

@@ -21,8 +21,14 @@ class SamplePipeline:
     Example: `params.pre_proc.create(DataPipelineParams(limit=100), params).apply(samples)`
     """
 
-    def __init__(self, params: DataProcessorPipelineParams, pipeline_params: DataPipelineParams, data_params: DataBaseParams,
-                 mode: PipelineMode = PipelineMode.PREDICTION, seed: int = 0) -> None:  # fmt: skip
+    def __init__(
+        self,
+        params: DataProcessorPipelineParams,
+        pipeline_params: DataPipelineParams,
+        data_params: DataBaseParams,
+        mode: PipelineMode = PipelineMode.PREDICTION,
+        seed: int = 0,
+    ) -> None:
         self.mode = mode
         self.pipeline_params = pipeline_params
         self.data_params = data_params
@@ -40,8 +46,8 @@ class SamplePipeline:
         work = Work(
             mode=self.mode, pipeline=self.pipeline_params, data=self.data_params, seed=self.seed, generator=generator,
             collator=Collator({}, {}, {}, self.mode),
-            segments=plan_segments(self._steps, random_access=has_random_access(generator), batch_size=1, bucketing=False,
-                                   skipping=False),
+            segments=plan_segments(self._steps, random_access=has_random_access(generator), batch_size=1,
+                                   bucketing=False, skipping=False),
         )  # fmt: skip
         work.may_be_empty = True
         for piece, _ in InProcessEngine(work).pieces(Cursor(), repeat=False):

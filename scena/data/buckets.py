@@ -10,7 +10,7 @@ Address = tuple[int, int]
 
 
 class Buckets:
-    """Groups samples. With boundaries [10, 20]: bucket 0 holds lengths below 10, bucket 1 below 20, bucket 2 the rest."""
+    """Groups samples. Boundaries [10, 20]: bucket 0 holds lengths below 10, bucket 1 below 20, bucket 2 the rest."""
 
     def __init__(self, work: Work, batches: bool, piece: int) -> None:
         params = work.pipeline

@@ -71,7 +71,7 @@ class Collator:
         return column
 
     def length(self, sample: Sample, key: str | None) -> int:
-        """The length of a sample for bucketing: the first axis of `key`, else the largest variable axis of its inputs."""
+        """The length of a sample: the first axis of `key`, else the largest variable axis of its inputs."""
         if key is not None:
             for part, name, _, _ in self._parts:
                 if name == key:
@@ -85,8 +85,10 @@ class Collator:
                 shape = np.shape(sample.inputs[name])
                 found = max(found, *(size for size, fixed in zip(shape, spec.shape, strict=False) if fixed is None))
         if not found and not any(spec.variable for part, _, spec, _ in self._parts if part == "inputs"):
-            raise DataError("bucket_boundaries are set, but no input has a variable axis (None in its spec). Name the entry "
-                            "whose length counts with bucket_by.")  # fmt: skip
+            raise DataError(
+                "bucket_boundaries are set, but no input has a variable axis (None in its spec). "
+                "Name the entry whose length counts with bucket_by."
+            )
         return found
 
 
@@ -137,10 +139,12 @@ def _fill(target: np.ndarray[Any, Any], column: list[np.ndarray[Any, Any]], spec
 def _missing(sample: Sample, part: str, key: str, values: Any) -> str:
     if not isinstance(values, dict):
         return (
-            f"The {part} of {sample.identity()} must be a dict of arrays when they reach the batch, with the key {key!r}. "
-            f"Received: {type(values).__name__}. Let the last processor make it: sample.new_{part}({{{key!r}: …}})."
+            f"The {part} of {sample.identity()} must be a dict of arrays when they reach the batch, with the key "
+            f"{key!r}. Received: {type(values).__name__}. Let the last processor make it: "
+            f"sample.new_{part}({{{key!r}: …}})."
         )
-    return f"The {part} of {sample.identity()} have no {key!r}, which the specs ask for. Received keys: {sorted(map(str, values))}."
+    keys = sorted(map(str, values))
+    return f"The {part} of {sample.identity()} have no {key!r}, which the specs ask for. Received keys: {keys}."
 
 
 def _mismatch(sample: Sample, part: str, key: str, spec: ArraySpec, value: Any, reason: str) -> str:

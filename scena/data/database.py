@@ -75,8 +75,14 @@ class DataBase(Generic[P]):
             self.input_layer_specs(), self.target_layer_specs(), self.padding_values(), mode, generator.whole_batches
         )
         return DataPipeline(
-            mode, pipeline_params, generator, data_params=self.params, processors=self.params.pre_proc, collator=collator, seed=seed
-        )  # fmt: skip
+            mode,
+            pipeline_params,
+            generator,
+            data_params=self.params,
+            processors=self.params.pre_proc,
+            collator=collator,
+            seed=seed,
+        )
 
     def get_or_create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                                seed: int = 0) -> DataPipeline:  # fmt: skip

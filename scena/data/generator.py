@@ -21,7 +21,7 @@ class DataGenerator(ABC, Generic[P]):
     """
 
     whole_batches: ClassVar[bool] = False
-    """True if each sample is a batch already: its arrays have a leading batch dimension, `batch_size` is not applied."""
+    """True if each sample is a batch already: arrays with a leading batch dimension; `batch_size` is not applied."""
 
     main_process: ClassVar[bool] = False
     """True if it must run in the training process (it needs TensorFlow, or an open connection)."""

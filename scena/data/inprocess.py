@@ -101,6 +101,6 @@ def empty(work: Work) -> EmptyDataError:
     if work.skipped is not None and work.skipped.identities:
         hint += f" {len(work.skipped.identities)} samples were left out because of errors."
     return EmptyDataError(
-        f"The {work.mode.value} data is empty: {source} ({work.generator.params if work.generator else ''}) gave no "
+        f"The {work.mode.value} data is empty: {source} ({work.generator.params}) gave no "
         f"{'batch' if hint else 'sample'}. Check its paths, lists and filters.{hint}"
     )

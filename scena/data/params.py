@@ -1,6 +1,7 @@
 """What can be set about data: sources, processors and the pipeline that runs them. Pure Python, no numpy."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 from scena.data.modes import PipelineMode
@@ -96,7 +97,7 @@ class DataPipelineParams(Params):
     shuffle_buffer_size: int | None = param(
         None,
         ge=0,
-        help="training: 0 keeps the order; a source with random access is shuffled completely otherwise; a stream is shuffled "
+        help="training: 0 keeps the order; otherwise a source with random access is shuffled completely, and a stream "
         "within a buffer of this size (default: not at all)",
     )
     bucket_boundaries: list[int] = param(
@@ -112,12 +113,12 @@ class DataPipelineParams(Params):
 
     def __post_init__(self) -> None:
         boundaries, sizes = self.bucket_boundaries, self.bucket_batch_sizes
-        if any(later <= earlier for earlier, later in zip(boundaries, boundaries[1:], strict=False)):
+        if any(later <= earlier for earlier, later in pairwise(boundaries)):
             raise ParamsError(f"bucket_boundaries must increase. Received: {boundaries}")
         if sizes and len(sizes) != len(boundaries) + 1:
             raise ParamsError(
-                f"bucket_batch_sizes needs one size more than there are bucket_boundaries ({len(boundaries)}): the last one is for "
-                f"lengths from the last boundary on. Received: {sizes}"
+                f"bucket_batch_sizes needs one size more than there are bucket_boundaries ({len(boundaries)}): the "
+                f"last one is for lengths from the last boundary on. Received: {sizes}"
             )
         if any(size < 1 for size in sizes):
             raise ParamsError(f"bucket_batch_sizes must be positive. Received: {sizes}")

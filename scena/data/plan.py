@@ -1,7 +1,7 @@
 """Cuts a pipeline into segments that run in parallel, piece by piece, and segments that see the whole stream in order.
 
-A piece is a run of consecutive samples. Pieces are cut by the index of samples and never by worker, so that the result is the
-same for any number of processes. Both engines (in this process, and in parallel) execute the same plan.
+A piece is a run of consecutive samples. Pieces are cut by the index of samples and never by worker, so that the result
+is the same for any number of processes. Both engines (in this process, and in parallel) execute the same plan.
 """
 
 from scena.data.processor import Step

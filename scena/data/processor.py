@@ -40,9 +40,9 @@ class MappingDataProcessor(DataProcessor[P]):
 class GeneratingDataProcessor(DataProcessor[P]):
     """Makes M samples of N samples: it may drop, repeat, split, join or reorder them.
 
-    It sees the whole stream of an epoch in order, in one process. With a `chunk_size` it sees that many samples at a time
-    instead, and chunks run in parallel. If it keeps something from sample to sample, `state()` and `restore()` make a
-    restart cheap; without them a restart replays the epoch (or the chunk) up to the position.
+    It sees the whole stream of an epoch in order, in one process. With a `chunk_size` it sees that many samples at a
+    time instead, and chunks run in parallel. If it keeps something from sample to sample, `state()` and `restore()`
+    make a restart cheap; without them a restart replays the epoch (or the chunk) up to the position.
     """
 
     chunk_size: ClassVar[int | None] = None

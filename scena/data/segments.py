@@ -9,7 +9,7 @@ from scena.data.plan import Segment
 from scena.data.processor import GeneratingDataProcessor, Step, takes_rng
 from scena.data.rng import SampleRandom, random_state, set_random_state
 from scena.data.sample import Sample
-from scena.data.work import MappingStep, Piece, Work, reason, apply_steps
+from scena.data.work import MappingStep, Piece, Work, apply_steps, reason
 
 Address = tuple[int, int]
 Item = tuple[Sample, int, int]

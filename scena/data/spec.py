@@ -12,8 +12,8 @@ from scena.data.errors import DataError
 class ArraySpec:
     """The shape (without batch dimension; None = variable) and dtype of one named array of a sample.
 
-    Example: `{"img": ArraySpec((28, 28), "uint8"), "gt": ArraySpec((), "int32")}`. A `tf.TensorSpec` (no batch dimension,
-    as here) or a `keras.Input` (whose batch dimension is dropped) is accepted through `ArraySpec.of`.
+    Example: `{"img": ArraySpec((28, 28), "uint8"), "gt": ArraySpec((), "int32")}`. A `tf.TensorSpec` (no batch
+    dimension, as here) or a `keras.Input` (whose batch dimension is dropped) is accepted through `ArraySpec.of`.
     """
 
     __slots__ = ("dtype", "name", "rank", "shape", "variable")
@@ -65,10 +65,12 @@ class ArraySpec:
         if array.dtype != self.dtype:
             array = self._cast(array)
         shape = array.shape
-        if shape != self.shape:
-            if len(shape) != self.rank or any(w is not None and w != r for w, r in zip(self.shape, shape, strict=True)):
-                raise ValueError("shape")
+        if shape != self.shape and not self._matches(shape):
+            raise ValueError("shape")
         return array
+
+    def _matches(self, shape: tuple[int, ...]) -> bool:
+        return len(shape) == self.rank and all(w is None or w == r for w, r in zip(self.shape, shape, strict=True))
 
     def _cast(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         wanted, received = self.dtype, array.dtype

@@ -12,9 +12,10 @@ from scena.data.work import MappingStep, Piece, Work
 class StreamSegment:
     """A serial segment of one epoch.
 
-    Its position is a JSON value: `piece` and `out` count what it gave. If all of it can be restored, `next` is the address
-    (piece, offset) of the next sample it takes, `pending` those that wait in buckets, `states` those of generating
-    processors, `in` the position of the segment before it; otherwise it starts the epoch again and drops what it gave.
+    Its position is a JSON value: `piece` and `out` count what it gave. If all of it can be restored, `next` is the
+    address (piece, offset) of the next sample it takes, `pending` those that wait in buckets, `states` those of
+    generating processors, `in` the position of the segment before it; otherwise it starts the epoch again and drops
+    what it gave.
     """
 
     def __init__(self, work: Work, place: int, epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""Everything a process needs to do its part of a pipeline: source, processors, specs. Built alike here and in a worker."""
+"""What a process needs to do its part of a pipeline: source, processors, specs. Built alike here and in a worker."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -62,8 +62,17 @@ class Skipped:
 class Work:
     """The source, the collator and the settings of one pipeline in one process."""
 
-    def __init__(self, *, mode: PipelineMode, pipeline: DataPipelineParams, data: DataBaseParams, seed: int,
-                 segments: list[Segment], collator: Collator, generator: DataGenerator[Any] | None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        mode: PipelineMode,
+        pipeline: DataPipelineParams,
+        data: DataBaseParams,
+        seed: int,
+        segments: list[Segment],
+        collator: Collator,
+        generator: DataGenerator[Any],
+    ) -> None:
         self.mode = mode
         self.pipeline = pipeline
         self.data = data

@@ -16,7 +16,8 @@ P = TypeVar("P", bound=ListFileGeneratorParams)
 
 
 class ListFileGenerator(RandomAccessGenerator[P]):
-    """Each line is a sample: `inputs` and `targets` are the line itself, for a processor to load. Subclass `sample` to change it.
+    """Each line is a sample: its inputs and targets are the line itself, for a processor to load. Override `sample` to
+    change that.
 
     Evaluation keeps the order of lists and lines. Training draws from the lists by `list_ratios`: an epoch has as many
     samples as there are lines in lists with a ratio, a list is used up before one of its lines is repeated.
