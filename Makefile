@@ -29,9 +29,9 @@ $(STAMP): $(LOCK) pyproject.toml
 	  || { echo "Scena needs Python 3.11 or newer; got $$($(PYTHON) --version). Name another: make setup PYTHON=python3.11" >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || { echo "Creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the packages of $(LOCK) (the first time takes some minutes) ..."
-	@$(PY) -m pip install --quiet --no-deps --no-compile -r $(LOCK)
+	@$(PY) -m pip install -qq --no-deps --no-compile -r $(LOCK)
 	@echo "Linking scena into $(VENV) ..."
-	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(PY) -m pip install -qq --no-deps --no-build-isolation --editable .
 	@$(PY) -m pip check --quiet
 	@echo "Compiling bytecode (imports of TensorFlow are three times faster with it) ..."
 	@$(PY) -m compileall -q -j 0 -x '/(tests?|lib2to3|templates)/' $(VENV)/lib
@@ -52,9 +52,10 @@ check: setup  ## format, lint and types
 	$(PY) -m ruff check
 	$(PY) -m mypy
 
-format: setup  ## format the code and repair what the linter can
+format: setup  ## repair format and lint, and copy files into the pages that show them
 	$(PY) -m ruff format
 	$(PY) -m ruff check --fix
+	$(PY) -m tests.docs.copy_files
 
 docs: setup  ## build the documentation into site/; a broken link is an error
 	@# not --quiet: that hides the warnings from --strict
@@ -64,10 +65,10 @@ docs: setup  ## build the documentation into site/; a broken link is an error
 docs-serve: setup  ## show the documentation in a browser while you edit it
 	$(PY) -m mkdocs serve
 
-lock:  ## resolve the newest allowed packages and pin them
+lock:  ## resolve the newest allowed packages and pin them (use the oldest Python: make lock PYTHON=...)
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet --no-compile '.[dev,docs,examples]'
+	build/lock/bin/python -m pip install -qq --no-compile '.[dev,docs,examples]'
 	{ echo '# What `make setup` installs, written by `make lock`.'; build/lock/bin/python -m pip freeze --all --exclude pip --exclude scena; } > $(LOCK)
 	rm -rf build/lock
 

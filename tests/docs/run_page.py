@@ -35,7 +35,7 @@ def place_file(block: Block) -> None:
     original = ROOT / target
     if original.is_file():
         if original.read_text(encoding="utf-8").strip() != block.code.strip():
-            sys.exit(f"{block.place}: differs from {target}; copy the file into the page again.")
+            sys.exit(f"{block.place}: differs from {target}; `make format` copies it.")
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(block.code, encoding="utf-8")

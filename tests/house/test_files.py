@@ -2,11 +2,7 @@
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from tests.house.sources import ROOT, place, python_files, repository_files, syntax
 
@@ -71,11 +67,3 @@ def test_nothing_runs_code_from_a_file() -> None:
                 names = [ast.unparse(node.func), *(f"{key.arg}={ast.unparse(key.value)}" for key in node.keywords)]
             found += [f"{place(path, node)}: {name}" for name in names if name in RUNS_CODE | UNSAFE_CALLS]
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("command", [["format", "--check"], ["check"]], ids=["format", "lint"])
-def test_ruff_is_content(command: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ruff", *command, "--quiet"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}\n`make format` repairs most of it."

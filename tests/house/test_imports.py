@@ -12,6 +12,7 @@ from tests.house.sources import ROOT, module_name, place, python_files, runtime_
 
 # A package may import those before it. Packages on one line may import each other, but not in a circle.
 ORDER = [
+    ("errors", "logs"),
     ("params",),
     ("data", "devices"),
     ("model",),
@@ -54,6 +55,8 @@ def package_imports() -> dict[str, dict[str, str]]:
         for module, node in imported_modules(path):
             if module.split(".")[0] == "scena" and package_of(path) not in TOP:
                 imported = [*module.split("."), "__init__"][1]
+                if imported == "__version__":
+                    continue
                 found[package_of(path)].setdefault(imported, place(path, node))
     return found
 
