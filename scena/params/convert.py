@@ -5,7 +5,6 @@ The structure (lists, unions, Optional, …) is followed here; numbers, and what
 
 import enum
 import os
-import types
 import typing
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from scena.params.kinds import peel
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
-class Mismatch(Exception):
+class Mismatch(Exception):  # noqa: N818
     """A value that does not fit its type: what was expected, what was received, and where inside the value."""
 
     def __init__(self, expected: str, received: Any, where: str = "") -> None:
@@ -90,7 +89,7 @@ def _one(raw: Any, hint: Any) -> Any:
         return _enum(raw, kind)
     if issubclass(kind, os.PathLike):
         if isinstance(raw, str | kind) and raw != "":
-            return kind(raw)
+            return typing.cast(Any, kind)(raw)
         raise Mismatch("a path", raw)
     return _scalar(raw, kind)
 
@@ -132,7 +131,7 @@ def _literal(raw: Any, values: tuple[Any, ...]) -> Any:
     raise Mismatch(describe(Literal[values]), raw)
 
 
-def _enum(raw: Any, kind: type[enum.Enum]) -> enum.Enum:
+def _enum(raw: Any, kind: type[enum.Enum]) -> Any:
     if isinstance(raw, kind):
         return raw
     for member in kind:
@@ -216,7 +215,7 @@ def _describe_one(hint: Any, many: bool) -> str:
     if kind in (list, set, frozenset):
         return ("lists" if many else "a list") + (f" of {describe(arguments[0], True)}" if arguments else "")
     if kind is tuple:
-        if not arguments or len(arguments) == 2 and arguments[1] is ...:
+        if not arguments or (len(arguments) == 2 and arguments[1] is ...):
             return ("lists" if many else "a list") + (f" of {describe(arguments[0], True)}" if arguments else "")
         return ", ".join(describe(argument) for argument in arguments)
     if kind is dict:
@@ -275,7 +274,7 @@ def _item_hints(hint: Any, count: int) -> list[Any]:
 
 def _other_to_raw(value: Any) -> Any:
     for plain in (int, float, str):
-        if isinstance(value, plain) and not isinstance(value, types.GenericAlias):  # a subclass, such as a numpy number
+        if isinstance(value, plain):  # a subclass, such as numpy's float64
             return plain(value)
     import msgspec
 

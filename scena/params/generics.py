@@ -1,5 +1,6 @@
 """What the type arguments of a generic class were: `ScenarioBaseParams[MyData, MyModel]` -> {TData: MyData, …}."""
 
+import functools
 import types
 import typing
 from typing import Any
@@ -62,3 +63,13 @@ def _rebuild(hint: Any, arguments: tuple[Any, ...]) -> Any:
 def type_argument(cls: type, variable: Any) -> Any:
     """The class that stands for `variable` in `cls`: its argument, else its bound."""
     return substitute(variable, type_bindings(cls))
+
+
+@functools.cache
+def concrete(hint: Any) -> Any:
+    """A class for a generic type with its arguments, `Source[Digits]`, so that it can be instantiated knowing them; others as they are."""
+    origin = typing.get_origin(hint)
+    if not isinstance(origin, type):
+        return hint
+    names = {"__module__": origin.__module__, "__doc__": origin.__doc__}
+    return types.new_class(origin.__name__, (hint,), {}, lambda body: body.update(names))

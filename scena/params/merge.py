@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scena.params.convert import Mismatch, convert, shown
-from scena.params.declare import Field, Params
+from scena.params.declare import Params
 from scena.params.errors import ParamsError
 from scena.params.kinds import DICT, LEAF, LIST, PARAMS, Kind, peel
 from scena.params.nodes import Index, Node, Path, sentence
@@ -120,7 +120,7 @@ class _Layer:
                 order = {id(node): position for position, node in enumerate(self.index.nodes)}
 
     def structural(self, entry: Entry) -> list[Node]:
-        """The places of an entry that choose classes; a mapping under a name that only leads to others counts as well."""
+        """The places of an entry that choose classes."""
         return [
             node
             for node in self.index.get(entry.name)
@@ -158,7 +158,7 @@ class _Layer:
         if node.kind.form == LIST:
             if not isinstance(words, list):
                 raise Mismatch(f"a list of {_names(node)}", words)
-            return self.put(node, entry, [self.item(word, node) for word in words])
+            return self.put_list(entry, node, words)
         if not entry.is_text:
             raise Mismatch(f"a mapping of names to {_names(node)}", words)
         return self.put(node, entry, self.named_items(words, node))
@@ -167,6 +167,27 @@ class _Layer:
         self.claim(node, entry, replaced=True)
         node.holder[node.key] = value
         return True
+
+    def put_list(self, entry: Entry, node: Node, items: list[Any]) -> bool:
+        """A new list: each item starts with the defaults of its class; what else it says follows under its own name."""
+        self.put(node, entry, [self.new_item(item, node) for item in items])
+        for position, item in enumerate(items):
+            own = Entry(f"{entry.name}.{position}", item, entry.origin)
+            if isinstance(item, Mapping):
+                self.pending += own.children()
+            elif not isinstance(item, str) or find(item, node.kind, node.field) is None:
+                own.value = [item] if entry.is_text else item
+                self.pending.append(own)
+        return True
+
+    def new_item(self, item: Any, node: Node) -> dict[str, Any]:
+        name = item.get(CLASS) if isinstance(item, Mapping) else item
+        if isinstance(name, str) and (cls := find(name, node.kind, node.field)) is not None:
+            return default_raw(cls, node.kind, node.field)
+        has_shorthand = any(base.__shorthand__ for base in node.kind.bases)
+        if name is not None and (isinstance(item, Mapping) or not has_shorthand):
+            raise ParamsError(unknown_class(name, node.kind, node.field))
+        return self.fresh(node)
 
     def descend(self, entry: Entry, nodes: list[Node]) -> bool:
         """A mapping: its class first, if it names one, then its entries under their own names."""
@@ -192,6 +213,8 @@ class _Layer:
             node.holder[node.key] = {}
         changed = False
         for key, value in list(entry.value.items()):
+            if "." in key or not key:
+                raise ParamsError(f"a name in it must not be empty and must not have a dot, received {key!r}")
             if value is None and key in node.value:
                 del node.value[key]
                 entry.value = Section(
@@ -225,7 +248,7 @@ class _Layer:
                     node.holder[node.key] = default_raw(cls, node.kind, node.field)
                 return cls is not current
         for node in nodes:
-            if (value is None or value == "None") and (node.kind.optional or node.is_item and node.kind.form == DICT):
+            if (value is None or value == "None") and (node.kind.optional):
                 return self.put(node, entry, None)
         return self.choose_shorthand(entry, nodes, value)
 
@@ -252,10 +275,6 @@ class _Layer:
         received = "nothing" if value == [] else shown(Raw(" ".join(value)) if entry.is_text else value)
         raise ParamsError(f"expected one of {', '.join(candidates(node.kind, node.field))}, received {received}")
 
-    def item(self, value: Any, node: Node) -> Any:
-        """One new item of a list: a class name, a mapping, or a shorthand value."""
-        return new_object(value, node.kind, node.field, self.tree)
-
     def named_items(self, words: list[str], node: Node) -> dict[str, Any]:
         items: dict[str, Any] = {}
         for word in words:
@@ -268,7 +287,7 @@ class _Layer:
             ):
                 items[name] = kept
             else:
-                items[name] = self.item(class_name, node) if class_name else self.fresh(node)
+                items[name] = self.new_item(class_name, node) if class_name else self.fresh(node)
         return items
 
     # ------------------------------------------------------------------------------------------------ plain values
@@ -294,7 +313,7 @@ class _Layer:
 
     def assign_dict_item(self, entry: Entry) -> bool:
         """`--weights.a 2` sets one entry of a dict of plain values."""
-        name, dot, key = entry.name.rpartition(".")
+        name, dot, _ = entry.name.rpartition(".")
         while dot:
             for node in self.index.get(name):
                 item = _dict_item(node.kind)
@@ -304,7 +323,7 @@ class _Layer:
                     node.holder[node.key] = {**(node.value or {}), rest: value}
                     self.tree.set(node.path, entry.origin)
                     return True
-            name, dot, key = name.rpartition(".")
+            name, dot, _ = name.rpartition(".")
         return False
 
     def assign_below(self, entry: Entry) -> bool:
@@ -316,26 +335,6 @@ class _Layer:
         for child in entry.children():
             self.assign(child)
         return True
-
-
-def new_object(value: Any, kind: Kind, field: Field | None, tree: Origins) -> dict[str, Any]:
-    """A raw params object from what a list says of one of its items."""
-    cls = kind.bases[0]
-    name = value.get(CLASS) if isinstance(value, Mapping) else value if isinstance(value, str) else None
-    if name is not None:
-        found = find(name, kind, field) if isinstance(name, str) else None
-        if found is None:
-            raise ParamsError(unknown_class(name, kind, field))
-        cls = found
-    elif len(kind.bases) != 1 or cls.__abstract__ or not isinstance(value, Mapping):
-        raise ParamsError(
-            f"expected one of {', '.join(candidates(kind, field))} (or a mapping with `{CLASS}`), received {shown(value)}"
-        )
-    raw = default_raw(cls, kind, field)
-    if isinstance(value, Mapping):
-        origin = next(iter(value.origins.values()), "") if isinstance(value, Section) else ""
-        merge_into(Origins(raw, cls), entries_of(value, origin))
-    return raw
 
 
 def _names(node: Node) -> str:

@@ -40,11 +40,6 @@ class Node:
         """The raw value in the tree."""
         return self.holder[self.key]
 
-    @property
-    def is_item(self) -> bool:
-        """Whether this is one item of a list or dict of params objects."""
-        return self.kind.form == PARAMS and not isinstance(self.path[-1], str) or self.cls is None
-
     def __repr__(self) -> str:
         return f"<Node {self.name} {self.kind.form}>"
 

@@ -100,5 +100,6 @@ def _similar(name: str, index: Index) -> list[str]:
     if 0 < len(same_end) <= 3:
         return same_end
     parent = name.rpartition(".")[0]
-    siblings = [other for other in shown if other.rpartition(".")[0] == parent]
-    return close_names(name, siblings, 2) or close_names(name, shown, 2) or close_names(name, index.by_name, 2)
+    siblings = {other.rpartition(".")[2]: other for other in shown if other.rpartition(".")[0] == parent}
+    near = [siblings[close] for close in close_names(last, siblings, 2)]
+    return near or close_names(name, shown, 2) or close_names(name, index.by_name, 2)
