@@ -7,8 +7,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "scena.params": ["Params", "ParamsError", "param"],
-    "scena.data.data": ["DataBase"],
-    "scena.data.generator": ["DataGenerator"],
+    "scena.data.database": ["DataBase"],
+    "scena.data.generator": ["DataGenerator", "RandomAccessGenerator"],
     "scena.data.modes": ["PipelineMode"],
     "scena.data.params": [
         "ComposedProcessorPipelineParams",
@@ -58,8 +58,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from scena.data.data import DataBase as DataBase
+    from scena.data.database import DataBase as DataBase
     from scena.data.generator import DataGenerator as DataGenerator
+    from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
     from scena.data.modes import PipelineMode as PipelineMode
     from scena.data.params import ComposedProcessorPipelineParams as ComposedProcessorPipelineParams
     from scena.data.params import DataBaseParams as DataBaseParams

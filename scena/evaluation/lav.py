@@ -53,7 +53,7 @@ class LAV:
     def run_pipeline(self, pipeline: DataPipeline, progress: Callable[[int], None] | None = None) -> dict[str, float]:
         """The same on a pipeline that exists already."""
         self._model.reset_metrics()
-        post_proc = self.built.data.create_post_proc(PipelineMode.EVALUATION, self.params.pipeline)
+        post_proc = self.built.data.create_post_proc(PipelineMode.EVALUATION)
         with self.evaluator:
             for count, sample in enumerate(post_proc.apply(self._predicted(pipeline, progress))):
                 self.evaluator.update_state(sample)

@@ -5,11 +5,11 @@ from typing import Any
 
 import keras
 
-from scena.data.data import DataBase
-from scena.data.spec import ArraySpec, keras_dtype
+from scena.data.database import DataBase
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
+from scena.model.specs import symbolic
 from scena.model.training_model import TrainingModel
 
 
@@ -62,8 +62,3 @@ class BuiltModel:
             self.prediction_model.load_weights(path)
         except (ValueError, OSError, KeyError) as error:
             raise ModelError(f"The weights in {path} do not fit the model that its parameters describe: {error}") from error
-
-
-def symbolic(specs: dict[str, ArraySpec]) -> Tensors:
-    """Keras inputs for the specs, by name."""
-    return {name: keras.Input(shape=spec.shape, dtype=keras_dtype(spec), name=name) for name, spec in specs.items()}

@@ -37,11 +37,10 @@ class ModelBase(Generic[TModelParams]):
         params: TModelParams = type_argument(cls, TModelParams)()
         return params
 
-    def create_graph(self, **static: Any) -> GenericGraphBase[Any]:
+    def create_graph(self) -> GenericGraphBase[Any]:
         """Creates the network.
 
-        Args:
-            static: what the scenario's `static_graph_kwargs` hands over, for example the number of classes of the data.
+        It may take more arguments, which the scenario's `graph_kwargs` then hands over, for example the size of a codec.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement create_graph(self) and return its GraphBase.")
 
@@ -79,6 +78,11 @@ class ModelBase(Generic[TModelParams]):
 
     def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
         """Prints one predicted sample of the validation for a person to read. The default prints nothing."""
+
+    def _print_prediction(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
+        """Prints one predicted sample of `scena predict` for a person to read. The default prints its outputs."""
+        del data
+        print_fn(", ".join(f"{name}: {value}" for name, value in sample.outputs.items()))
 
     def _export_graphs(self, inputs: Tensors, outputs: Tensors, targets: Tensors) -> dict[str, keras.Model]:
         """The graphs to export, by name; "default" is the one that predicts."""

@@ -9,7 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.data.spec import ArraySpec, keras_dtype
+from scena.data.spec import ArraySpec
+from scena.model.specs import keras_dtype
 
 Arrays = dict[str, np.ndarray]
 

@@ -12,9 +12,12 @@ from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
 
+Updates = dict[str, tuple[Any, ...]]
+"""Keras metrics by name, each with the arguments of its next `update_state`."""
 
-class Measures(keras.layers.Layer):
-    """Losses and metrics of one batch, as a layer so that it can also be run on symbolic tensors to learn their names.
+
+class Measures:
+    """Losses and metrics of one batch, as the model defines them.
 
     Args:
         model: whose `_loss` and `_metric` to call.
@@ -22,24 +25,48 @@ class Measures(keras.layers.Layer):
         lenient: leave out losses or metrics that need an output the graph does not have.
     """
 
-    def __init__(self, model: ModelBase[Any], root: RootGraph, lenient: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, model: ModelBase[Any], root: RootGraph, lenient: bool = False) -> None:
+        self._model = model
+        self._root = root
         self._lenient = lenient
-        self._scena_model = model
-        self._pre_proc_targets = root.graph.pre_proc_targets
-        self.updated: dict[str, tuple[Any, ...]] = {}
         self.left_out: dict[str, str] = {}
 
-    def call(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors]:
-        """Returns the named losses and the named metric tensors; `updated` holds the metrics that update themselves."""
-        targets = self._pre_proc_targets(inputs, targets)
+    def compute(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors, Updates]:
+        """The named losses, the named metrics that are averaged, and the Keras metrics with what to update them with."""
+        targets = self._root.graph.pre_proc_targets(inputs, targets)
         losses = self._values("_loss", inputs, targets, outputs)
         metrics = self._values("_metric", inputs, targets, outputs)
-        self.updated = {name: value for name, value in metrics.items() if isinstance(value, tuple)}
-        return losses, {name: value for name, value in metrics.items() if not isinstance(value, tuple)}
+        updates = {name: value for name, value in metrics.items() if isinstance(value, tuple)}
+        return losses, {name: value for name, value in metrics.items() if name not in updates}, updates
+
+    def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
+        """The model's weights per sample."""
+        return self._model._sample_weights(inputs, self._root.graph.pre_proc_targets(inputs, targets))
+
+    def trial(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[list[str], list[str], Updates]:
+        """The names of losses and averaged metrics, and the Keras metrics, found on symbolic tensors."""
+        found: list[Any] = []
+        failure: list[ModelError] = []
+
+        def compute(inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+            try:
+                losses, means, updates = self.compute(inputs, targets, outputs)
+            except ModelError as error:
+                failure.append(error)
+                raise
+            found[:] = [list(losses), list(means), updates]
+            return {**losses, **means}
+
+        try:
+            _Symbolic(compute)(inputs, targets, outputs)
+        except Exception as error:
+            if failure:
+                raise failure[0] from None
+            raise ModelError(f"{type(self._model).__name__}: a loss or metric fails: {error}") from error
+        return found[0], found[1], found[2]
 
     def _values(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
-        model = self._scena_model
+        model = self._model
         try:
             value = getattr(model, method)(inputs, targets, outputs)
         except KeyError as error:
@@ -52,13 +79,22 @@ class Measures(keras.layers.Layer):
             return {}
         if not isinstance(value, dict):
             raise ModelError(
-                f"{type(model).__name__}.{method} must return a dict of names and tensors. Received: {type(value).__name__}."
+                f"{type(model).__name__}.{method} must return a dict of names and tensors. "
+                f"Received: {type(value).__name__}."
             )
         return value
 
-    def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
-        """The model's weights per sample."""
-        return self._scena_model._sample_weights(inputs, self._pre_proc_targets(inputs, targets))
+
+class _Symbolic(keras.layers.Layer):
+    """A function as a layer: the public way to run any backend's code on symbolic tensors."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self._function = function
+
+    def call(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        result: Tensors = self._function(inputs, targets, outputs)
+        return result
 
 
 class TrainingModel(keras.Model):
@@ -76,18 +112,18 @@ class TrainingModel(keras.Model):
     def __init__(self, model: ModelBase[Any], root: RootGraph, inputs: Tensors, targets: Tensors, *, prediction: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         self.root = root
-        self.measures = Measures(model, root, lenient=prediction, name="measures")
+        self.measures = Measures(model, root, lenient=prediction)
         self._prediction = prediction
         self._loss_weights = model._loss_weights()
         outputs = root(inputs) if prediction else root(inputs, targets=targets)
-        losses, metrics = self.measures(inputs, targets, outputs)
-        self._check_names(model, losses, metrics)
+        losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
+        self._check_names(model, losses, metrics, updates)
+        self.updated_metrics = {name: update[0] for name, update in updates.items()}
         self.total = keras.metrics.Mean(name="loss")
         self.loss_means = {name: keras.metrics.Mean(name=name) for name in losses if len(losses) > 1 or name != "loss"}
         self.metric_means = {name: keras.metrics.Mean(name=name) for name in metrics}
-        self.keras_metrics = model.keras_metrics()
 
-    def _check_names(self, model: ModelBase[Any], losses: Tensors, metrics: Tensors) -> None:
+    def _check_names(self, model: ModelBase[Any], losses: list[str], metrics: list[str], updates: Updates) -> None:
         kind = type(model).__name__
         if not losses and not self.measures.left_out:
             raise ModelError(f"{kind}._loss returned no loss; return at least one, for example {{'loss': …}}.")
@@ -96,11 +132,11 @@ class TrainingModel(keras.Model):
         unknown = set(self._loss_weights) - set(losses)
         if unknown and losses:
             raise ModelError(f"{kind}._loss_weights names {sorted(unknown)}, but _loss returns {sorted(losses)}.")
-        twice = (set(metrics) | set(self.measures.updated)) & (set(losses) | {"loss"})
+        twice = (set(metrics) | set(updates)) & (set(losses) | {"loss"})
         if twice:
             raise ModelError(f"{kind}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is called 'loss').")
         own = {id(metric) for metric in model.keras_metrics()}
-        for name, (metric, *_) in self.measures.updated.items():
+        for name, (metric, *_) in updates.items():
             if id(metric) not in own:
                 raise ModelError(f"{kind}._metric: the metric of {name!r} must be created in __init__ and kept as an attribute, "
                                  "so that its state survives from batch to batch.")  # fmt: skip
@@ -117,7 +153,7 @@ class TrainingModel(keras.Model):
         """The weighted sum of the losses plus what layers regularise; also counts each loss and metric."""
         del y, sample_weight, training
         inputs, targets = x["inputs"], x["targets"]
-        losses, metrics = self.measures.call(inputs, targets, y_pred)
+        losses, metrics, updates = self.measures.compute(inputs, targets, y_pred)
         weights = self.measures.sample_weights(inputs, targets)
         size = _batch_size(inputs)
         total: Any = 0.0
@@ -128,7 +164,7 @@ class TrainingModel(keras.Model):
             total = total + self._loss_weights.get(name, 1.0) * mean
         for name, value in metrics.items():
             _count(self.metric_means[name], value, weights.get(name), size)
-        for metric, *arguments in self.measures.updated.values():
+        for metric, *arguments in updates.values():
             metric.update_state(*arguments)
         for penalty in self.losses:
             total = total + ops.cast(ops.sum(penalty), "float32")
@@ -145,7 +181,7 @@ class TrainingModel(keras.Model):
         results = {"loss": self.total.result()} if "_loss" not in self.measures.left_out else {}
         results |= {name: metric.result() for name, metric in self.loss_means.items()}
         results |= {name: metric.result() for name, metric in self.metric_means.items()}
-        results |= {name: value[0].result() for name, value in self.measures.updated.items()}
+        results |= {name: metric.result() for name, metric in self.updated_metrics.items()}
         return results
 
 

@@ -1,6 +1,6 @@
 """`Predictor`: samples in, predicted and post-processed samples out, lazily and in order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -44,12 +44,16 @@ class Predictor:
 
     def predict_pipeline(self, pipeline: DataPipeline) -> Iterator[Sample]:
         """Predicts the batches of a pipeline."""
-        post_proc = self.built.data.create_post_proc(pipeline.mode, self.params.pipeline)
+        post_proc = self.built.data.create_post_proc(pipeline.mode)
         return iter(post_proc.apply(chain.from_iterable(self._batches(pipeline))))
 
     def predict_batch(self, batch: Batch) -> Arrays:
         """The raw outputs of one batch."""
         return self._model.predict(batch.inputs)
+
+    def print_prediction(self, sample: Sample, print_fn: Callable[[str], None] = print) -> None:
+        """Prints a predicted sample as the model wants it printed."""
+        self.built.model._print_prediction(sample, self.built.data, print_fn)
 
     def _pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         mode = PipelineMode.EVALUATION if self.params.include_targets else PipelineMode.PREDICTION

@@ -1,6 +1,5 @@
 """What a scenario writes into an export directory, and how it is completed at the end of a training."""
 
-import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +27,7 @@ def write_export(
     """Writes model, parameters and resources aside and puts them in place together."""
 
     def fill(aside: Path) -> None:
-        params = copy.deepcopy(trainer_params)
-        export_resources(params, aside)
+        params = export_resources(trainer_params, aside)
         write_model(aside, built)
         if saved_model:
             write_saved_model(aside, built)

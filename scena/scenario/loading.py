@@ -31,8 +31,7 @@ class LoadedExport:
 def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> LoadedExport:
     """Reads an export directory (`best` or `export` of a run)."""
     description = read_description(export_file(directory))
-    params = stored_params(description, scenario, directory / EXPORT_FILE)
-    resolve_resources(params, directory)
+    params: Any = resolve_resources(stored_params(description, scenario, directory / EXPORT_FILE), directory)
     return LoadedExport(directory, scenario(params.scenario), params)
 
 

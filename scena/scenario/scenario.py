@@ -3,7 +3,6 @@
 Everything heavy is imported when it is created, so that the command line can read a scenario's parameters at once.
 """
 
-import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from scena.data.params import DataGeneratorParams
 from scena.evaluation.params import LAVParams
 from scena.params import Params
-from scena.params.generics import type_argument
+from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
 from scena.scenario.params import ScenarioBaseParams
 from scena.training.params import TrainerParams
 from scena.training.pipeline_params import TrainerPipelineParamsBase
 
 if TYPE_CHECKING:
-    from scena.data.data import DataBase
+    from scena.data.database import DataBase
     from scena.evaluation.evaluator import Evaluator
     from scena.evaluation.lav import LAV
     from scena.model.built import BuiltModel
@@ -53,20 +52,19 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     @classmethod
     def default_params(cls) -> TScenarioParams:
         """The scenario's own parameters as they are before files and flags."""
-        return cast(TScenarioParams, type_argument(cls, TScenarioParams)())
+        return cast(TScenarioParams, concrete(type_argument(cls, TScenarioParams))())
 
     @classmethod
     def default_pipelines(cls) -> TPipelines:
         """Where training and validation data come from, before files and flags."""
-        return cast(TPipelines, type_argument(cls, TPipelines)())
+        return cast(TPipelines, concrete(type_argument(cls, TPipelines))())
 
     @classmethod
     def trainer_params_cls(cls) -> type[TrainerParams[TScenarioParams, TPipelines]]:
         """The class of this scenario's trainer parameters."""
         if "__trainer_params__" not in cls.__dict__:
-            arguments = type_argument(cls, TScenarioParams), type_argument(cls, TPipelines)
-            base = TrainerParams[arguments]  # type: ignore[valid-type, misc]
-            made = types.new_class("TrainerParams", (base,), {}, lambda body: body.update(__doc__=TrainerParams.__doc__))
+            arguments = concrete(type_argument(cls, TScenarioParams)), concrete(type_argument(cls, TPipelines))
+            made = concrete(TrainerParams[arguments])  # type: ignore[valid-type]
             cls.__trainer_params__ = made
         return cast(type[TrainerParams[TScenarioParams, TPipelines]], cls.__trainer_params__)
 

