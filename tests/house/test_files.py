@@ -26,6 +26,12 @@ def test_names_say_what_is_inside() -> None:
     assert not [str(path.relative_to(ROOT)) for path in python_files() if EMPTY_NAMES & {path.stem, path.parent.name}]
 
 
+def test_every_folder_of_modules_is_a_package() -> None:
+    """Without an `__init__.py` the reference would miss it."""
+    folders = {path.parent for path in python_files("scena", "examples")}
+    assert not [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").is_file()]
+
+
 def test_every_module_says_what_lives_in_it() -> None:
     silent = [path for path in python_files() if path.read_text(encoding="utf-8").strip() and not docstring(path)]
     assert not [str(path.relative_to(ROOT)) for path in silent]
