@@ -7,8 +7,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from tests.house.sources import ROOT, module_name, python_files
 
 PROBE = """
@@ -55,19 +53,9 @@ print(json.dumps({"undocumented": undocumented, "unresolved": unresolved}))
 """
 
 
-@pytest.fixture(scope="module")
-def probe() -> dict[str, list[str]]:
+def test_everything_public_has_a_docstring_and_every_builds_names_a_class() -> None:
     modules = [module_name(path) for path in python_files("scena", "examples") if path.stem != "__main__"]
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE, *modules], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", PROBE, *modules]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def test_everything_public_has_a_docstring(probe: dict[str, list[str]]) -> None:
-    assert not probe["undocumented"]
-
-
-def test_every_builds_names_a_class(probe: dict[str, list[str]]) -> None:
-    assert not probe["unresolved"]
+    assert json.loads(done.stdout.splitlines()[-1]) == {"undocumented": [], "unresolved": []}
