@@ -2,7 +2,7 @@
 
 import os
 
-# Two pytest workers share two cores: one TensorFlow thread each is faster than two that wait for one another.
+# Two pytest workers share two cores, so each gets one TensorFlow thread (a choice, not a measurement).
 SETTINGS = {
     "TF_NUM_INTRAOP_THREADS": "1",
     "TF_NUM_INTEROP_THREADS": "1",
