@@ -10,7 +10,11 @@ from scena.params.errors import ParamsError
 
 if TYPE_CHECKING:
     from scena.params.command_line import Parsed, parse, parse_options
+    from scena.params.completion import flag_completions
+    from scena.params.dump import dump_command, dump_words, dump_yaml
+    from scena.params.files import load
     from scena.params.merge import merge
+    from scena.params.schema import json_schema
     from scena.params.tree import build, check, default_raw, to_raw
 
 _LAZY = {
@@ -18,6 +22,12 @@ _LAZY = {
     "build": "tree",
     "check": "tree",
     "default_raw": "tree",
+    "dump_command": "dump",
+    "dump_words": "dump",
+    "dump_yaml": "dump",
+    "flag_completions": "completion",
+    "json_schema": "schema",
+    "load": "files",
     "merge": "merge",
     "parse": "command_line",
     "parse_options": "command_line",
@@ -33,6 +43,12 @@ __all__ = [
     "build",
     "check",
     "default_raw",
+    "dump_command",
+    "dump_words",
+    "dump_yaml",
+    "flag_completions",
+    "json_schema",
+    "load",
     "merge",
     "param",
     "parse",

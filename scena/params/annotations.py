@@ -1,4 +1,6 @@
-"""Reading the annotations of a params class: those written as text, those of classes made inside functions, class variables."""
+"""Reading the annotations of a params class: those written as text, those of classes made inside functions, class
+variables.
+"""
 
 import re
 import sys
@@ -16,7 +18,9 @@ def is_class_variable(annotation: Any) -> bool:
 
 
 def names_around(cls: type) -> dict[str, Any] | None:
-    """The names of the function `cls` is made in that its text annotations use; later nothing could find them any more."""
+    """The names of the function `cls` is made in that its text annotations use; later nothing could find them any
+    more.
+    """
     if "<locals>" not in cls.__qualname__:
         return None
     texts = [text for text in cls.__dict__.get("__annotations__", {}).values() if isinstance(text, str)]

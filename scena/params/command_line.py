@@ -1,6 +1,7 @@
 """The command line of a params tree: its words laid over the defaults and the files, checked and built."""
 
 import sys
+import typing
 from typing import Any, Generic, TypeVar
 
 from scena.params.convert import Mismatch
@@ -12,7 +13,6 @@ from scena.params.nodes import sentence
 from scena.params.origins import COMMAND_LINE, Origins
 from scena.params.text import from_words
 from scena.params.tree import build, default_raw, to_raw
-from scena.params.unknown import unknown_name
 
 P = TypeVar("P", bound=Params)
 Q = TypeVar("Q", bound=Params)
@@ -37,7 +37,8 @@ def parse(
 
     Args:
         default: what holds if nothing else is said.
-        argv: the words; `--config FILE… --config_set NAME` are taken from them as well. The command line wins over files, later files over
+        argv: the words; `--config FILE… --config_set NAME` are taken from them as well. The command line wins over
+        files, later files over
             earlier ones, wherever they stand.
         prog, description: for the help text.
         options: the command's own options (see `parse_options`), to be shown in the help.
@@ -54,7 +55,9 @@ def parse(
 
 
 def current_tree(default: Params, argv: list[str]) -> Origins:
-    """The tree as far as a command line can be understood: for help and completion, which must work while it is being written."""
+    """The tree as far as a command line can be understood: for help and completion, which must work while it is being
+    written.
+    """
     tree = Origins(to_raw(default), type(default))
     try:
         given = split([word for word in argv if word not in HELP], lenient=True)
@@ -126,13 +129,17 @@ def is_flag(word: str) -> bool:
 def parse_options(cls: type[Q], argv: list[str]) -> tuple[Q, list[str]]:
     """Takes a command's own flags, declared as plain fields of `cls`, out of the words.
 
-    Returns the options and the words that are left. Unlike the flags of a tree an option takes only the words it needs, so that a positional
+    Returns the options and the words that are left. Unlike the flags of a tree an option takes only the words it
+    needs, so that a positional
     word may follow: none or one for a bool, one for a plain value; all words up to the next flag for a list.
     """
     raw = default_raw(cls)
     hints = cls.hints()
     spellings = {
-        alias: name for name, field in cls.__params__.items() for alias in (name, *field.aliases) if not field.hidden
+        spelling: name
+        for name, field in cls.__params__.items()
+        for spelling in (field.flat if isinstance(field.flat, str) else name, *field.aliases)
+        if not field.hidden
     }
     rest: list[str] = []
     given: set[str] = set()
@@ -145,20 +152,18 @@ def parse_options(cls: type[Q], argv: list[str]) -> tuple[Q, list[str]]:
             rest.append(word)
             continue
         if name in given:
-            raise ParamsError(f"--{name} is given twice")
+            raise ParamsError(f"{flag} is given twice")
         given.add(name)
         own = [value] if equals else _take(words, hints[name])
         try:
             raw[name] = from_words(own, hints[name])
         except Mismatch as mismatch:
-            raise ParamsError(sentence(f"--{name}", str(mismatch))) from None
+            raise ParamsError(sentence(flag, str(mismatch))) from None
     return build(raw, cls, where=Origins(raw, cls)), rest
 
 
 def _take(words: list[str], hint: Any) -> list[str]:
     """Removes the words that belong to an option from the front of `words`."""
-    import typing
-
     alternatives = peel(hint)[0]
     count = 0
     many = any((typing.get_origin(one) or one) in (list, tuple, set, frozenset, dict) for one in alternatives)
@@ -169,6 +174,3 @@ def _take(words: list[str], hint: Any) -> list[str]:
     taken = words[:count]
     del words[:count]
     return taken
-
-
-__all__ = ["Parsed", "current_tree", "parse", "parse_options", "split", "unknown_name"]

@@ -1,6 +1,7 @@
 """Leaf values: raw (JSON-like) -> typed and back.
 
-The structure (lists, unions, Optional, …) is followed here; numbers, and whatever else is no structure, are converted by msgspec.
+The structure (lists, unions, Optional, …) is followed here; numbers, and whatever else is no structure, are
+converted by msgspec.
 """
 
 import enum

@@ -86,13 +86,15 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
 
     Args:
-        default: the value if nothing else is said; copied for each instance, so lists and params instances are safe. A field that
+        default: the value if nothing else is said; copied for each instance, so lists and params instances are
+        safe. A field that
             holds params and has no default starts with an instance of its declared class.
         help: what the parameter does, shown by `--help`.
         required: must be given by a file or on the command line.
         hidden: state that is stored with the parameters but is not a flag.
         flat: puts the field at the root of the command line, under its own name or under the name given.
-        inline: the fields of this params object take its place: `--lav.batch_size` instead of `--lav.pipeline.batch_size`.
+        inline: the fields of this params object take its place: `--lav.batch_size` instead of
+        `--lav.pipeline.batch_size`.
         choices: the values, or params classes, that may be chosen; default: all subclasses of the declared class.
         aliases: other spellings that are accepted, but not shown; one with a dot in it is a whole flag, from the root.
         ge, gt, le, lt: bounds of a number, or of each number of a list (`>=`, `>`, `<=`, `<`).
@@ -119,7 +121,8 @@ class Params:
     """Base of everything that can be set. Subclassing it declares a keyword-only record, as a dataclass would be.
 
     Class keywords:
-        builds: where the class lives that these parameters configure: ".model:MyModel" (a module beside this one), ":MyModel" (this
+        builds: where the class lives that these parameters configure: ".model:MyModel" (a module beside this one),
+        ":MyModel" (this
             module) or "package.module:MyModel". It is imported when it is first needed.
         shorthand: the field that a bare value sets, so that `--learning_rate 0.01` means `--learning_rate.lr 0.01`.
         abstract: the class is a base to choose from and cannot be chosen itself.
@@ -180,8 +183,10 @@ class Params:
     def __post_init__(self) -> None:
         """Called with all final values in place: check them (raise ValueError) or complete them here.
 
-        Complete them by assigning (`self.x = …`, also to nested params): what is assigned here is known as derived, so that stored parameters
-        keep the value that was given, and a change of what it derives from derives it anew. Not called while a required value is missing.
+        Complete them by assigning (`self.x = …`, also to nested params): what is assigned here is known as derived,
+        so that stored parameters
+        keep the value that was given, and a change of what it derives from derives it anew. Not called while a
+        required value is missing.
         """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -386,7 +391,9 @@ def _with_default(field: Field, value: Any, owner: type[Params]) -> Field:
 
 
 def _may_be_params(annotation: Any, cls: type[Params], name: str) -> bool:
-    """Whether a field without a default can start with an instance of its class; a name that is defined further down is taken for one."""
+    """Whether a field without a default can start with an instance of its class; a name that is defined further down
+    is taken for one.
+    """
     if isinstance(annotation, str):
         try:
             annotation = evaluate(annotation, cls, name)

@@ -6,6 +6,8 @@ from scena.errors import ScenaError
 
 
 class ParamsError(ScenaError, ValueError):
-    """A parameter, file or flag is wrong. The message names it, says what was received and how to fix it; no traceback is needed."""
+    """A parameter, file or flag is wrong. The message names it, says what was received and how to fix it; no traceback
+    is needed.
+    """
 
     exit_status: ClassVar[int] = 2

@@ -1,6 +1,7 @@
 """Files of parameters, and the named sets they may hold.
 
-A file holds either parameters, under the names of the command line, or sets of them. It holds sets if none of its top-level
+A file holds either parameters, under the names of the command line, or sets of them. It holds sets if none of its
+top-level
 keys is a parameter, or if the set that was asked for is one of its keys; each top-level key is then the name of a set.
 A set may inherit: `<<: *ANCHOR` copies the keys of another mapping, `extends: other` lays this set over the other one.
 """
@@ -25,7 +26,9 @@ DEFAULT_SET = "default"
 
 
 def load(default: P, paths: list[str | os.PathLike[str]], config_set: str | None = None) -> P:
-    """`default` with the values of files laid over it; the later file wins. From Python what `--config` is for a command."""
+    """`default` with the values of files laid over it; the later file wins. From Python what `--config` is for a
+    command.
+    """
     tree = Origins(to_raw(default), type(default))
     lay_files(tree, [os.fspath(path) for path in paths], config_set)
     return build(tree.raw, type(default), where=tree)
@@ -62,7 +65,9 @@ def layers(path: str, document: Section, config_set: str | None, tree: Origins) 
     if config_set is not None and config_set in document:
         return _chain(path, document, config_set, ())
     if EXTENDS in document:
-        raise ParamsError(f"{document.origins[EXTENDS]}: `{EXTENDS}` belongs into a set, and this file holds parameters")
+        raise ParamsError(
+            f"{document.origins[EXTENDS]}: `{EXTENDS}` belongs into a set, and this file holds parameters"
+        )
     known = _top_level(tree)
     if any(key in known for key in document) or document.keys() <= {CLASS}:
         return [document]
@@ -111,7 +116,9 @@ def _parents(content: Section, name: str) -> list[str]:
     parents = content.get(EXTENDS)
     parents = [] if parents is None else parents if isinstance(parents, list) else [parents]
     if not all(isinstance(parent, str) for parent in parents):
-        raise ParamsError(f"{content.origins[EXTENDS]}: `{EXTENDS}` of the set {name!r} expects the name of a set, or a list of names")
+        raise ParamsError(
+            f"{content.origins[EXTENDS]}: `{EXTENDS}` of the set {name!r} expects the name of a set, or a list of names"
+        )
     return parents
 
 

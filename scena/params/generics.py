@@ -9,7 +9,8 @@ from typing import Any
 def type_bindings(cls: type, owner: type | None = None) -> dict[Any, Any]:
     """Maps each TypeVar that `owner`, a base of `cls`, is declared with to what it stands for in `cls`.
 
-    Without `owner` the variables of all bases are in one mapping; where two bases use one variable differently, the nearer base counts.
+    Without `owner` the variables of all bases are in one mapping; where two bases use one variable differently, the
+    nearer base counts.
     """
     if owner is not None:
         return _find(cls, owner, {}) or {}
@@ -67,7 +68,9 @@ def type_argument(cls: type, variable: Any) -> Any:
 
 @functools.cache
 def concrete(hint: Any) -> Any:
-    """A class for a generic type with its arguments, `Source[Digits]`, so that it can be instantiated knowing them; others as they are."""
+    """A class for a generic type with its arguments, `Source[Digits]`, so that it can be instantiated knowing them;
+    others as they are.
+    """
     origin = typing.get_origin(hint)
     if not isinstance(origin, type):
         return hint

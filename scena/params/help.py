@@ -87,7 +87,9 @@ def _options_nodes(options: Params) -> list[Node]:
 
 
 def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
-    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its group."""
+    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its
+    group.
+    """
     found: dict[str, list[Node]] = {}
     owners: dict[str, list[Node]] = {}
     for node in Index(tree.raw, tree.cls).nodes:
@@ -140,12 +142,12 @@ def value_choices(node: Node) -> list[str] | None:
     """The words that can follow a flag, where they can be listed."""
     if node.kind.form != LEAF:
         names = list(candidates(node.kind, node.field))
-        return names + ["None"] if node.kind.optional else names
+        return [*names, "None"] if node.kind.optional else names
     if node.field is not None and node.field.choices is not None:
         words = [str(leaf_to_raw(choice)) for choice in node.field.choices]
     else:
         words = _choices_of_type(node.hint)
-    return words + ["None"] if words and node.kind.optional else words or None
+    return [*words, "None"] if words and node.kind.optional else words or None
 
 
 def _choices_of_type(hint: Any) -> list[str]:
@@ -218,13 +220,18 @@ def _explained(node: Node, tree: Origins | None) -> str:
         notes.append(", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items()))
     origin = tree.get(node.path) if tree is not None else DEFAULT
     value = _shown_value(node)
-    if node.value is None and field is not None and (field.required or (not node.kind.optional and field.default is UNSET)):
+    if (
+        node.value is None
+        and field is not None
+        and (field.required or (not node.kind.optional and field.default is UNSET))
+    ):
         notes.append("required")
     elif origin == DEFAULT:
-        notes.append(f"default: {value}")
+        if not (node.value is None and "default: " in text):  # the text says what happens then
+            notes.append(f"default: {value}")
     else:
         notes.append(f"set: {value}, by the {origin}" if origin == COMMAND_LINE else f"set: {value}, in {origin}")
-    return f"{text} ({'; '.join(notes)})".strip()
+    return f"{text} ({'; '.join(notes)})".strip() if notes else text
 
 
 def _shown_value(node: Node) -> str:

@@ -1,6 +1,7 @@
 """Laying values over a raw tree: a file, or the words of a command line.
 
-Choices of classes come first, parents before children, because they decide which other names exist; then the plain values.
+Choices of classes come first, parents before children, because they decide which other names exist; then the plain
+values.
 """
 
 import typing
@@ -59,7 +60,8 @@ class Entry:
 def merge(raw: Mapping[str, Any], layer: Mapping[str, Any], cls: type[Params], *, origin: str = "") -> dict[str, Any]:
     """A new raw tree: `raw` with the values of `layer` laid over it. Nothing is converted yet; `build` does that.
 
-    A changed class starts from its own defaults, the same class keeps its values; lists are replaced; dicts are merged, and None removes an
+    A changed class starts from its own defaults, the same class keeps its values; lists are replaced; dicts are
+    merged, and None removes an
     entry. `layer` uses the names of fields, or any other name that the command line accepts.
     """
     result: dict[str, Any] = _copy(raw)
@@ -74,7 +76,9 @@ def entries_of(layer: Mapping[str, Any], origin: str) -> list[Entry]:
 
 
 def merge_into(tree: Origins, entries: list[Entry], *, lenient: bool = False) -> None:
-    """Lays entries over `tree.raw` in place, and notes their origins. `lenient` leaves out what is wrong instead of raising."""
+    """Lays entries over `tree.raw` in place, and notes their origins. `lenient` leaves out what is wrong instead of
+    raising.
+    """
     layer = _Layer(tree, entries)
     layer.run()
     if layer.errors and not lenient:

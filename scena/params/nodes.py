@@ -1,6 +1,7 @@
 """The places of a raw tree that can be set under its current selection, and what a user calls them.
 
-A place has one canonical name (`model.graph.filters`) and may have more that are accepted: full paths of flat and inline fields, aliases, the
+A place has one canonical name (`model.graph.filters`) and may have more that are accepted: full paths of flat and
+inline fields, aliases, the
 index of a list item. Names are the same on the command line and in files.
 """
 
@@ -141,7 +142,9 @@ def _declared(node: Node) -> str:
 
 
 class Where:
-    """How errors call a place: this plain one uses the dotted path; files and the command line know more (see origins.py)."""
+    """How errors call a place: this plain one uses the dotted path; files and the command line know more (see
+    origins.py).
+    """
 
     def error(self, path: Path, message: str) -> str:
         """`message` with its place in front."""

@@ -17,7 +17,9 @@ _generation = -1
 
 
 def candidates(kind: Kind, field: Field | None) -> dict[str, type[Params]]:
-    """name -> class, of everything that can be chosen for a field; a name that two classes share is written `module:Name`."""
+    """name -> class, of everything that can be chosen for a field; a name that two classes share is written
+    `module:Name`.
+    """
     global _generation
     if _generation != Params.__generation__:
         _remembered.clear()

@@ -1,4 +1,6 @@
-"""Words of a command line <-> raw leaf values. Types are not checked here, only structure is made; `build` does the rest."""
+"""Words of a command line <-> raw leaf values. Types are not checked here, only structure is made; `build` does the
+rest.
+"""
 
 import json
 import typing
@@ -50,7 +52,7 @@ def _json(word: str) -> Any:
 def _sequence(words: list[str], hint: Any) -> Any:
     items = _item_hint(hint)
     nested = any(_form(alternative) is list for alternative in peel(items)[0])
-    if len(words) == 1 and words[0].startswith("[[" if nested else "[") or words == ["[]"]:
+    if (len(words) == 1 and words[0].startswith("[[" if nested else "[")) or words == ["[]"]:
         whole = _json(words[0])
         if isinstance(whole, list):
             return whole

@@ -1,6 +1,7 @@
 """The raw tree: a params object as plain, JSON-able data, and back.
 
-In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the command line are all brought into
+In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the
+command line are all brought into
 this form and merged (merge.py); `build` is the single place that checks values and makes params objects of them.
 """
 
@@ -72,7 +73,8 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -
     Args:
         raw: the tree; a missing field gets its default.
         cls: the class of the root, or a base of it.
-        where: how to call a place of the tree in errors (parse() says `--flag`, or file and line); default: its dotted path.
+        where: how to call a place of the tree in errors (parse() says `--flag`, or file and line); default: its
+        dotted path.
     """
     builder = _Builder(where or Where())
     params = builder.object(raw, kind_of(cls), None, ())
@@ -206,5 +208,7 @@ def _expected(kind: Kind) -> str:
 
 
 def check(params: P) -> P:
-    """Checks a params object made in Python as `build` would (types, bounds, required values) and returns a clean copy of it."""
+    """Checks a params object made in Python as `build` would (types, bounds, required values) and returns a clean copy
+    of it.
+    """
     return build(to_raw(params), type(params))

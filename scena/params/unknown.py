@@ -9,7 +9,9 @@ from scena.params.tree import default_raw
 
 
 def unknown_name(name: str, index: Index, *, flags: bool) -> str:
-    """One sentence about a name that the current selection does not have. `flags`: call it `--name`, as on the command line."""
+    """One sentence about a name that the current selection does not have. `flags`: call it `--name`, as on the command
+    line.
+    """
     dashes = "--" if flags else ""
     for explain in (_hidden, _below_leaf, _list_item, _other_owner):
         if message := explain(name, index, dashes):

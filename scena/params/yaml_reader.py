@@ -1,11 +1,13 @@
 """Reading a YAML or JSON file into plain data that knows its lines.
 
-Built on the events of PyYAML's parser, not on its loaders, because a file of parameters needs more: the line of each key,
+Built on the events of PyYAML's parser, not on its loaders, because a file of parameters needs more: the line of
+each key,
 an error for a key that stands twice, YAML 1.2 scalars (`1e-4` is a number, `no` a text), no tags, and limits on
 nesting and on what aliases may blow up.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +61,9 @@ def _text(path: str) -> str:
     except (OSError, ValueError) as error:
         raise ParamsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > MAX_BYTES:
-        raise ParamsError(f"{path}: has {len(data) / 1e6:.0f} MB; a file of parameters has at most {MAX_BYTES / 1e6:.0f} MB")
+        raise ParamsError(
+            f"{path}: has {len(data) / 1e6:.0f} MB; a file of parameters has at most {MAX_BYTES / 1e6:.0f} MB"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -70,7 +74,9 @@ def _text(path: str) -> str:
 
 
 def _json_as_yaml(text: str) -> str:
-    """JSON is YAML but for two things: tabs between values, and characters written as a pair of escapes (`\\ud83d\\ude00`)."""
+    """JSON is YAML but for two things: tabs between values, and characters written as a pair of escapes
+    (`\\ud83d\\ude00`).
+    """
     text = text.replace("\t", " ")  # inside a JSON text a tab is escaped, so none is lost
     pair = re.compile(r"((?:^|[^\\])(?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
     previous = None
@@ -100,7 +106,7 @@ class _Reader:
     def __init__(self, path: str, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.path = path
-        self.events = iter(yaml.parse(text, Loader=loader))
+        self.events: Iterator[Any] = iter(yaml.parse(text, Loader=loader))
         self.anchors: dict[str, Any] = {}
         self.unfinished: set[str] = set()
         self.values = 0
@@ -175,7 +181,9 @@ class _Reader:
                 self.merge_key(merged, value, value_event)
                 continue
             if key in own:
-                raise self.error(event, f"the key {key!r} stands here twice; the first is in line {_line(own.origins[key])}")
+                raise self.error(
+                    event, f"the key {key!r} stands here twice; the first is in line {_line(own.origins[key])}"
+                )
             own[key] = value
             own.origins[key] = f"{self.path}:{event.start_mark.line + 1}"
         result = Section(merged, merged.origins)
