@@ -33,12 +33,13 @@ class Batch:
         self.epoch = cursor.epoch
         self.cursor = cursor
 
-    def samples(self) -> Iterator[Sample]:
-        """The batch as single samples (padded as they are in the batch)."""
+    def samples(self, outputs: Arrays | None = None) -> Iterator[Sample]:
+        """The batch as single samples (padded as they are in the batch), with the model's outputs if they are given."""
         for row in range(self.size):
             yield Sample(
                 inputs={key: array[row] for key, array in self.inputs.items()},
                 targets={key: array[row] for key, array in self.targets.items()},
+                outputs=None if outputs is None else {key: array[row] for key, array in outputs.items()},
                 meta=self.meta[row] if row < len(self.meta) else None,
             )
 

@@ -25,6 +25,9 @@ class Collator:
 
     def __init__(self, inputs: dict[str, ArraySpec], targets: dict[str, ArraySpec], padding: dict[str, Any],
                  mode: PipelineMode, whole_batches: bool = False) -> None:  # fmt: skip
+        self.inputs = inputs
+        self.targets = targets
+        self.padding = padding
         self.mode = mode
         self.whole_batches = whole_batches
         self._parts: list[tuple[str, str, ArraySpec, Any]] = []
@@ -69,6 +72,11 @@ class Collator:
             except (ValueError, OverflowError) as error:
                 raise DataError(_mismatch(sample, part, key, spec, value, str(error))) from None
         return column
+
+    def check(self, sample: Sample) -> None:
+        """Raises if a sample does not match the specs."""
+        for part, key, spec, _ in self._parts:
+            self._column((sample,), part, key, spec)
 
     def length(self, sample: Sample, key: str | None) -> int:
         """The length of a sample: the first axis of `key`, else the largest variable axis of its inputs."""

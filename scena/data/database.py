@@ -77,11 +77,12 @@ class DataBase(Generic[P]):
         return DataPipeline(
             mode,
             pipeline_params,
-            generator,
+            source,
             data_params=self.params,
             processors=self.params.pre_proc,
             collator=collator,
             seed=seed,
+            generator=generator,
         )
 
     def get_or_create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,

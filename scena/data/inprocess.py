@@ -36,7 +36,7 @@ class InProcessEngine:
             for piece in self._epoch(cursor):
                 count += 1
                 yield piece, cursor.epoch
-            if not count and not cursor.batch and not self.work.may_be_empty:
+            if not count and not cursor.batch and self.work.batching:
                 raise empty(self.work)
             if not repeat:
                 return
@@ -93,6 +93,7 @@ def meta_and_size(work: Work, piece: Piece, arrays: dict[str, Any]) -> tuple[lis
 def empty(work: Work) -> EmptyDataError:
     """The error of a data set without a batch."""
     source = type(work.generator).__name__
+    params = work.generator.params if work.generator is not None else None
     hint = ""
     if work.pipeline.batch_drop_remainder:
         hint = (
@@ -101,6 +102,6 @@ def empty(work: Work) -> EmptyDataError:
     if work.skipped is not None and work.skipped.identities:
         hint += f" {len(work.skipped.identities)} samples were left out because of errors."
     return EmptyDataError(
-        f"The {work.mode.value} data is empty: {source} ({work.generator.params}) gave no "
+        f"The {work.mode.value} data is empty: {source} ({params}) gave no "
         f"{'batch' if hint else 'sample'}. Check its paths, lists and filters.{hint}"
     )

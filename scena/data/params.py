@@ -14,6 +14,10 @@ TProcessor = TypeVar("TProcessor", bound="DataProcessorParams")
 class DataGeneratorParams(Params, abstract=True):
     """Where samples come from. Subclass it with `builds=".data:MyGenerator"`."""
 
+    def parts(self) -> "dict[str, DataGeneratorParams]":
+        """The sources that are validated one by one, by name: a list-file source has one for each list."""
+        return {"": self}
+
 
 class DataProcessorParams(Params, abstract=True):
     """One step of a processor pipeline. Subclass it with `builds=".processors:MyProcessor"`."""
@@ -93,6 +97,13 @@ class DataPipelineParams(Params):
 
     batch_size: int = param(16, ge=1, help="samples in a batch")
     limit: int | None = param(None, ge=1, help="use only the first samples of the source")
+    num_processes: int | None = param(
+        None,
+        ge=0,
+        help="worker processes; 0: everything in this process, where a debugger stops; default: start in this process, and "
+        "go on with one worker per core once that pays",
+    )
+    prefetch: int = param(32, ge=1, aliases=["prefech"], help="batches that worker processes prepare ahead")
     batch_drop_remainder: bool = param(False, help="drop the samples that do not fill a batch at the end of an epoch")
     shuffle_buffer_size: int | None = param(
         None,
@@ -109,6 +120,16 @@ class DataPipelineParams(Params):
     bucket_by: str | None = param(
         None,
         help="the input or target whose first axis is the length; default: the largest variable axis of the inputs",
+    )
+
+    on_error: str = param(
+        "raise", choices=["raise", "skip"], help="what to do with a sample that fails: stop, or go on without it"
+    )
+    max_skipped: int | None = param(None, ge=0, help="stop after all if more samples than this failed (on_error skip)")
+    on_worker_death: str = param(
+        "raise",
+        choices=["raise", "restart"],
+        help="what to do if a worker process is killed: stop, or start again at the next batch; none is lost or repeated",
     )
 
     def __post_init__(self) -> None:

@@ -7,12 +7,10 @@ from typing import Any, Self
 from scena.data.batch import Batch
 from scena.data.collate import Collator
 from scena.data.cursor import Cursor
-from scena.data.generator import as_generator, has_random_access
+from scena.data.generator import DataGenerator
 from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
-from scena.data.plan import plan_segments
-from scena.data.processor import steps_of
 from scena.data.sample import Sample
 from scena.data.work import Work
 
@@ -64,31 +62,41 @@ class BatchStream:
 class DataPipeline:
     """Turns the samples of one source into batches. Order and content depend on (seed, epoch, index) only."""
 
-    def __init__(self, mode: PipelineMode, params: DataPipelineParams, source: Any, *, data_params: DataBaseParams,
-                 processors: DataProcessorPipelineParams, collator: Collator, seed: int = 0) -> None:  # fmt: skip
+    def __init__(
+        self,
+        mode: PipelineMode,
+        params: DataPipelineParams,
+        source: Any,
+        *,
+        data_params: DataBaseParams,
+        processors: DataProcessorPipelineParams,
+        collator: Collator,
+        seed: int = 0,
+        generator: DataGenerator[Any] | None = None,
+    ) -> None:
         self.mode = mode
         self.params = params
         self.source = source
         self.seed = seed
-        self.generator = as_generator(source, mode)
         self._work = Work(
-            mode=mode, pipeline=params, data=data_params, seed=seed, collator=collator, generator=self.generator,
-            segments=plan_segments(
-                steps_of(processors, mode),
-                random_access=has_random_access(self.generator),
-                batch_size=1 if collator.whole_batches else params.batch_size,
-                bucketing=bool(params.bucket_boundaries),
-                skipping=False,
-            ),
-        )  # fmt: skip
+            mode=mode,
+            pipeline=params,
+            data=data_params,
+            processors=processors,
+            collator=collator,
+            seed=seed,
+            source=source,
+            generator=generator,
+        )
 
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
-        if has_random_access(self.generator):
+        generator: Any = self._work.generator
+        if self._work.random_access:
             return len(self._work.order(0))
-        if not hasattr(self.generator, "__len__"):
+        if not hasattr(generator, "__len__"):
             return None
-        count = len(self.generator)
+        count = len(generator)
         return min(count, self.params.limit) if self.params.limit else count
 
     def batches_per_epoch(self) -> int | None:

@@ -43,13 +43,14 @@ class Segment:
 
 
 def plan_segments(
-    steps: list[Step], *, random_access: bool, batch_size: int, bucketing: bool, skipping: bool
+    steps: list[Step], *, random_access: bool, main_source: bool, batch_size: int, bucketing: bool, skipping: bool
 ) -> list[Segment]:
     """The segments of a pipeline.
 
     Args:
         steps: the active processors.
-        random_access: whether the source can be read by index.
+        random_access: whether any process can read the source by index.
+        main_source: the source stays in the training process; what follows does not.
         batch_size: samples in a batch.
         bucketing: batches are formed by length.
         skipping: samples may be left out, and others take their places.
@@ -58,7 +59,7 @@ def plan_segments(
     for step in steps:
         last = segments[-1] if segments else None
         if not step.parallel:
-            if last is None or last.parallel:
+            if last is None or last.parallel or (last.source and main_source):
                 last = Segment(parallel=False)
                 segments.append(last)
         else:
@@ -74,7 +75,10 @@ def plan_segments(
         last.steps.append(step)
     if not segments:
         segments.append(Segment(parallel=True))
-    if segments[-1].parallel and (bucketing or skipping or segments[-1].generating):
+    last = segments[-1]
+    if last.source and main_source:  # batches are made in a worker, by copying
+        segments.append(Segment(parallel=not bucketing))
+    elif last.parallel and (bucketing or skipping or last.generating):
         segments.append(Segment(parallel=False))
     segments[-1].batches = True
     for segment, following in zip(segments, [*segments[1:], None], strict=True):

@@ -141,6 +141,12 @@ def map_items(work: Work, steps: list[MappingStep], items: Iterable[Item], epoch
 def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
     """The samples of a stream from `start` on."""
     generator: Any = work.generator
+    if work.random_access:  # the source stays in this process, but need not be read from its start
+        order = work.order(epoch)
+        for ordinal in range(start, len(order)):
+            for sample in work.load((order[ordinal],)):
+                yield sample, ordinal, 0
+        return
     samples = stream_samples(generator, work.pipeline, work.mode, work.seed, epoch)
     ordinal = 0
     while True:

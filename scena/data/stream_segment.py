@@ -24,7 +24,7 @@ class StreamSegment:
         self.segment: Segment = segments[place]
         self.epoch = epoch
         upstream = segments[place - 1] if place else self.segment
-        self._piece = upstream.piece
+        self._piece = upstream.piece if upstream.parallel or not place else upstream.out_piece
         self._pairs = place > 0 and upstream.generating
         self.exact = self.segment.exact
         self._generating: list[GeneratingStep] = []

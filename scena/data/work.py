@@ -6,14 +6,15 @@ from typing import Any
 
 from scena.data.collate import Collator
 from scena.data.errors import DataError
-from scena.data.generator import DataGenerator
+from scena.data.generator import DataGenerator, as_generator, has_random_access
 from scena.data.modes import PipelineMode
 from scena.data.order import epoch_indices
-from scena.data.params import DataBaseParams, DataPipelineParams
-from scena.data.plan import Segment
-from scena.data.processor import Step, takes_rng
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
+from scena.data.plan import Segment, plan_segments
+from scena.data.processor import Step, steps_of, takes_rng
 from scena.data.rng import SampleRandom
 from scena.data.sample import Sample
+from scena.params.declare import Params
 
 logger = logging.getLogger("scena.data")
 
@@ -68,20 +69,37 @@ class Work:
         mode: PipelineMode,
         pipeline: DataPipelineParams,
         data: DataBaseParams,
+        processors: DataProcessorPipelineParams,
+        collator: Collator | None,
         seed: int,
-        segments: list[Segment],
-        collator: Collator,
-        generator: DataGenerator[Any],
+        source: Any,
+        generator: DataGenerator[Any] | None = None,
+        random_access: bool | None = None,
     ) -> None:
         self.mode = mode
         self.pipeline = pipeline
         self.data = data
+        self.processors = processors
         self.seed = seed
-        self.segments = segments
-        self.collator = collator
-        self.generator = generator
-        self.skipped: Skipped | None = None
-        self.may_be_empty = False
+        self.source = source
+        self.generator = generator or (None if source is None else as_generator(source, mode))
+        self.main_source = self.generator is None or self.generator.main_process or not isinstance(source, Params)
+        """Whether the source stays in the training process (in a worker: it is not here)."""
+        if random_access is None:
+            random_access = self.generator is not None and has_random_access(self.generator)
+        self.random_access = random_access
+        self.batching = collator is not None
+        """Whether the pipeline ends in batches; else in samples."""
+        self.collator = collator or Collator({}, {}, {}, mode)
+        self.skipped = Skipped(pipeline.max_skipped) if pipeline.on_error == "skip" else None
+        self.segments: list[Segment] = plan_segments(
+            steps_of(processors, mode),
+            random_access=self.random_access and not self.main_source,
+            main_source=self.main_source,
+            batch_size=1 if self.collator.whole_batches else pipeline.batch_size,
+            bucketing=bool(pipeline.bucket_boundaries) and self.batching,
+            skipping=self.skipped is not None,
+        )
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._random: tuple[int, SampleRandom] | None = None
 

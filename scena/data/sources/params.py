@@ -1,5 +1,7 @@
 """Parameters of the ready-made generators. Pure Python."""
 
+from pathlib import Path
+
 from scena.data.params import DataGeneratorParams
 from scena.params.declare import param
 from scena.params.errors import ParamsError
@@ -21,6 +23,14 @@ class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenera
             )
         if any(ratio < 0 for ratio in self.list_ratios) or (self.list_ratios and not sum(self.list_ratios)):
             raise ParamsError(f"list_ratios must not be negative, nor all zero. Received: {self.list_ratios}")
+
+    def parts(self) -> dict[str, DataGeneratorParams]:
+        """One source for each list, named after its file."""
+        if len(self.lists) < 2:
+            return {"": self}
+        stems = [Path(name).stem for name in self.lists]
+        names = stems if len(set(stems)) == len(stems) else self.lists
+        return {name: self.replace(lists=[path], list_ratios=[]) for name, path in zip(names, self.lists, strict=True)}
 
 
 class RowGeneratorParams(DataGeneratorParams, builds=".rows:RowGenerator"):
