@@ -49,7 +49,9 @@ def run(arguments: list[str]) -> int:
     for export in exports:
         lav = scenario.create_lav(export.directory, parsed.params.lav)
         for name, part in source.parts().items():
-            results[" ".join(filter(None, [str(export.directory), name]))] = _validate(lav, part, len(exports) > 1 or bool(name))
+            results[" ".join(filter(None, [str(export.directory), name]))] = _validate(
+                lav, part, len(exports) > 1 or bool(name)
+            )
     print(table(results))
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -71,7 +73,9 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     rows = [["", *results]] if len(results) > 1 else []
     rows += [[name, *(_number(values.get(name)) for values in results.values())] for name in names]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def _number(value: Any) -> str:

@@ -47,7 +47,10 @@ def main(argv: list[str] | None = None) -> int:
     if name not in COMMANDS:
         from scena.params.spelling import did_you_mean
 
-        print(f"scena: error: there is no command {name!r}{did_you_mean(name, [*COMMANDS, *ALIASES])}. See scena --help.", file=sys.stderr)
+        print(
+            f"scena: error: there is no command {name!r}{did_you_mean(name, [*COMMANDS, *ALIASES])}. See scena --help.",
+            file=sys.stderr,
+        )
         return 2
     return _run(name, arguments[1:])
 

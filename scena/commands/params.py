@@ -1,1 +1,73 @@
-"""`scena params …`: placeholder until the printing functions of scena.params are there."""
+"""`scena params SCENARIO | RUN [--flags]`: shows what would be set, where it comes from, and how to write it down."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, take_scenario
+from scena.params import Parsed, dump_command, dump_yaml, param, parse, parse_options
+from scena.params.errors import ParamsError
+
+USAGE = """usage: scena params SCENARIO [--flags]
+       scena params RUN_OR_EXPORT_DIR [--flags]
+
+Shows the parameters of a scenario with these flags, or those of a run:
+  --as yaml       as a YAML file for --config (what differs from the default; --all for everything)
+  --as command    as a command line that reproduces them
+  --as json       as they are stored with a run
+  --as origins    each value and where it came from"""
+
+
+class ShowOptions(ImportOptions):
+    """How to show the parameters."""
+
+    form: Literal["yaml", "command", "json", "origins"] = param("yaml", flat="as", help="how to show them")
+    everything: bool = param(False, flat="all", help="show defaults too, with their help (yaml)")
+    scenario: str | None = param(None, help="the scenario of a run, if its module is not where it was")
+
+
+def run(arguments: list[str]) -> int:
+    """Prints parameters."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    if arguments[0].startswith("-"):
+        raise ParamsError("name a scenario or the directory of a run first: scena params SCENARIO [--flags].")
+    options, rest = parse_options(ShowOptions, arguments[1:])
+    import_modules(options.modules)
+    name, plain, present = _subject(arguments[0], options.scenario)
+    parsed = parse(root_of(trainer=present), rest, prog=f"scena params {arguments[0]}", options=options)
+    print(_shown(parsed, root_of(trainer=plain), options, name))
+    return 0
+
+
+def _subject(argument: str, explicit: str | None) -> tuple[str, Any, Any]:
+    """A scenario's name, its default parameters, and the parameters to show: its own, or those of a run."""
+    stored = next((path for path in _stored_files(Path(argument)) if path.is_file()), None)
+    if stored is None:
+        scenario, _ = take_scenario("params", [argument])
+        return argument, scenario.default_trainer_params(), scenario.default_trainer_params()
+    from scena.scenario.stored import read_description, stored_params
+    from scena.scenario.trusted import scenario_of
+
+    description = read_description(stored)
+    scenario = scenario_of(description["scenario"], stored.parent, explicit)
+    return description["scenario"], scenario.default_trainer_params(), stored_params(description, scenario, stored)
+
+
+def _stored_files(path: Path) -> list[Path]:
+    return [path / "trainer_params.json", path / "scenario.json", *([path] if path.suffix == ".json" else [])]
+
+
+def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -> str:
+    if options.form == "command":
+        return f"scena train {name} {dump_command(parsed.params, default)}".rstrip()
+    if options.form == "json":
+        import json
+
+        return json.dumps(parsed.raw, indent=1)
+    if options.form == "origins":
+        names = parsed.origins
+        width = max(map(len, names), default=0)
+        return "\n".join(f"{flag:<{width}}  {origin}" for flag, origin in names.items())
+    text = dump_yaml(parsed.params, default, full=options.everything, comments=options.everything).rstrip()
+    return text if text not in ("", "{}") else "# all parameters have their default values"

@@ -40,13 +40,17 @@ def run(arguments: list[str]) -> int:
         return 0
     scenario, exports = open_exports(options, "predict")
     pipelines = exports[0].trainer_params.gen
-    default = PredictRoot(data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipelines.val))
+    default = PredictRoot(
+        data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipelines.val)
+    )
     parsed = parse(default, rest, prog="scena predict", options=options)
     if parsed.params.data is None:
         raise ScenarioError("There is nothing to predict; name the data with --data.")
     start_work()
     directories = [export.directory for export in exports]
-    predictor = scenario.create_predictor(directories if len(directories) > 1 else directories[0], parsed.params.predict)
+    predictor = scenario.create_predictor(
+        directories if len(directories) > 1 else directories[0], parsed.params.predict
+    )
     _predict(predictor, parsed.params.data, options.out)
     return 0
 

@@ -47,7 +47,9 @@ def take_scenario(command: str, arguments: list[str]) -> tuple[AnyScenario, list
         import logging
 
         set_up_console()
-        logging.getLogger(__name__).debug("%s imports %s at its top: --help would be faster without.", scenario.__module__, " and ".join(heavy))
+        logging.getLogger(__name__).debug(
+            "%s imports %s at its top: --help would be faster without.", scenario.__module__, " and ".join(heavy)
+        )
     return scenario, arguments[1:]
 
 
@@ -79,17 +81,20 @@ def import_modules(modules: list[str]) -> None:
             raise ScenarioError(f"--import {name}: {error}.") from error
 
 
-def root_of(**parts: Params) -> Params:
+def root_of(**parts: Params) -> Any:
     """A params object with these parts: the root of a command's flags."""
 
     def body(namespace: dict[str, Any]) -> None:
         namespace["__annotations__"] = {name: type(part) for name, part in parts.items()}
         namespace.update({name: param(part) for name, part in parts.items()})
 
-    root: Params = types.new_class("Root", (Params,), {}, body)()
-    return root
+    return types.new_class("Root", (Params,), {}, body)()
 
 
 def _found() -> str:
     known = list_scenarios()
-    return "\n".join(["Scenarios found here:", *(f"  {name}" for name in known)]) if known else "No scenarios were found here."
+    return (
+        "\n".join(["Scenarios found here:", *(f"  {name}" for name in known)])
+        if known
+        else "No scenarios were found here."
+    )

@@ -10,7 +10,9 @@ from scena.params.errors import ParamsError
 def run(arguments: list[str]) -> int:
     """Prints the schema; editors use it to complete and check YAML files."""
     if arguments[1:] and arguments[1] in ("-h", "--help"):
-        print("usage: scena schema SCENARIO [--import MODULE…]\n\nPrints the JSON schema of the scenario's parameter files for editors.")
+        print(
+            "usage: scena schema SCENARIO [--import MODULE…]\n\nPrints the JSON schema of the scenario's parameter files for editors."
+        )
         return 0
     scenario, rest = take_scenario("schema", arguments)
     options, rest = parse_options(ImportOptions, rest)

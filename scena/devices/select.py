@@ -38,4 +38,6 @@ def select_devices(params: DeviceParams) -> None:
             tf.config.threading.set_intra_op_parallelism_threads(params.threads)
     except RuntimeError as error:
         if wanted or params.threads:  # TensorFlow runs already (a notebook): without wishes nothing has to change
-            raise DeviceError(f"The devices must be chosen before TensorFlow starts: {error} Restart the process.") from error
+            raise DeviceError(
+                f"The devices must be chosen before TensorFlow starts: {error} Restart the process."
+            ) from error

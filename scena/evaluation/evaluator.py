@@ -25,7 +25,9 @@ class Evaluator(Generic[TEvaluatorParams]):
         """Starts a validation: reset the counts here."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Ends a validation."""
 
     def update_state(self, sample: Sample) -> None:

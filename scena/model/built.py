@@ -61,4 +61,6 @@ class BuiltModel:
         try:
             self.prediction_model.load_weights(path)
         except (ValueError, OSError, KeyError) as error:
-            raise ModelError(f"The weights in {path} do not fit the model that its parameters describe: {error}") from error
+            raise ModelError(
+                f"The weights in {path} do not fit the model that its parameters describe: {error}"
+            ) from error

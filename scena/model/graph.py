@@ -61,7 +61,8 @@ class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
     def from_config(cls, config: dict[str, Any]) -> "GenericGraphBase[TParams]":
         """Rebuilds the layer; its parameter class is looked up among the imported ones."""
         config = dict(config)
-        return cls(build(config.pop("params"), Params), **config)
+        params: Any = build(config.pop("params"), Params)
+        return cls(params, **config)
 
 
 class GraphBase(GenericGraphBase[TParams]):

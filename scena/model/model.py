@@ -11,7 +11,6 @@ import keras
 from scena.data.sample import Sample
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
-from scena.params.generics import type_argument
 
 TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
 
@@ -31,12 +30,6 @@ class ModelBase(Generic[TModelParams]):
     def __init__(self, params: TModelParams) -> None:
         self.params = params
 
-    @classmethod
-    def default_params(cls) -> TModelParams:
-        """The parameters this model starts with."""
-        params: TModelParams = type_argument(cls, TModelParams)()
-        return params
-
     def create_graph(self) -> GenericGraphBase[Any]:
         """Creates the network.
 
@@ -50,7 +43,9 @@ class ModelBase(Generic[TModelParams]):
 
     def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         """The named losses: tensors per sample or scalars; `keras.losses` functions and called `keras.losses.Loss` objects both fit."""
-        raise NotImplementedError(f"{type(self).__name__} must implement _loss(self, inputs, targets, outputs) and return a dict of losses.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement _loss(self, inputs, targets, outputs) and return a dict of losses."
+        )
 
     def _loss_weights(self) -> dict[str, float]:
         """The factor of each loss in the sum that is minimised; those not named count once."""

@@ -109,7 +109,16 @@ class TrainingModel(keras.Model):
             puts out is then left out, and said in the log.
     """
 
-    def __init__(self, model: ModelBase[Any], root: RootGraph, inputs: Tensors, targets: Tensors, *, prediction: bool = False, **kwargs: Any):
+    def __init__(
+        self,
+        model: ModelBase[Any],
+        root: RootGraph,
+        inputs: Tensors,
+        targets: Tensors,
+        *,
+        prediction: bool = False,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.root = root
         self.measures = Measures(model, root, lenient=prediction)
@@ -128,13 +137,17 @@ class TrainingModel(keras.Model):
         if not losses and not self.measures.left_out:
             raise ModelError(f"{kind}._loss returned no loss; return at least one, for example {{'loss': …}}.")
         if "loss" in losses and len(losses) > 1:
-            raise ModelError(f"{kind}._loss returns {sorted(losses)}: 'loss' is the name of their sum; rename that one.")
+            raise ModelError(
+                f"{kind}._loss returns {sorted(losses)}: 'loss' is the name of their sum; rename that one."
+            )
         unknown = set(self._loss_weights) - set(losses)
         if unknown and losses:
             raise ModelError(f"{kind}._loss_weights names {sorted(unknown)}, but _loss returns {sorted(losses)}.")
         twice = (set(metrics) | set(updates)) & (set(losses) | {"loss"})
         if twice:
-            raise ModelError(f"{kind}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is called 'loss').")
+            raise ModelError(
+                f"{kind}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is called 'loss')."
+            )
         own = {id(metric) for metric in model.keras_metrics()}
         for name, (metric, *_) in updates.items():
             if id(metric) not in own:
@@ -149,7 +162,9 @@ class TrainingModel(keras.Model):
             outputs = self.root(x["inputs"], targets=x["targets"], training=training)
         return outputs
 
-    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True) -> Any:
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Any:
         """The weighted sum of the losses plus what layers regularise; also counts each loss and metric."""
         del y, sample_weight, training
         inputs, targets = x["inputs"], x["targets"]

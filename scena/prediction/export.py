@@ -59,7 +59,9 @@ def write_saved_model(directory: Path, built: "BuiltModel") -> None:
         archive.track(graph)
         archive.add_endpoint("serve", _named(graph), input_signature=[_signature(graph)])
         with contextlib.redirect_stdout(io.StringIO()):
-            archive.write_out(str(directory / ("saved_model" if name == "default" else f"saved_model_{name}")), verbose=False)
+            archive.write_out(
+                str(directory / ("saved_model" if name == "default" else f"saved_model_{name}")), verbose=False
+            )
 
 
 def _named(graph: keras.Model) -> "Callable[..., object]":

@@ -43,7 +43,11 @@ def import_scenario(name: str, asked: str = "") -> AnyScenario:
     if len(found) != 1:
         raise ScenarioError(
             f"{module.__name__} defines {'several scenarios' if found else 'no scenario'}. "
-            + (f"Say which: {', '.join(f'{asked}:{cls}' for cls in found)}." if found else "A scenario is a subclass of ScenarioBase.")
+            + (
+                f"Say which: {', '.join(f'{asked}:{cls}' for cls in found)}."
+                if found
+                else "A scenario is a subclass of ScenarioBase."
+            )
         )
     return next(iter(found.values()))
 
@@ -71,7 +75,9 @@ def defined_scenarios(path: Path) -> list[str]:
     except (OSError, SyntaxError, ValueError):
         return []
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    return [node.name for node in classes if any("Scenario" in ast.unparse(base).partition("[")[0] for base in node.bases)]
+    return [
+        node.name for node in classes if any("Scenario" in ast.unparse(base).partition("[")[0] for base in node.bases)
+    ]
 
 
 def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:
@@ -89,7 +95,12 @@ def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:
 
 
 def _is_path(name: str) -> bool:
-    return name.endswith(".py") or os.sep in name or name in (".", "..") or (name.isidentifier() and Path(name, "scenario.py").is_file())
+    return (
+        name.endswith(".py")
+        or os.sep in name
+        or name in (".", "..")
+        or (name.isidentifier() and Path(name, "scenario.py").is_file())
+    )
 
 
 def _put_on_path(path: Path) -> str:

@@ -38,7 +38,9 @@ def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> Load
 def export_file(directory: Path) -> Path:
     """The description inside an export directory, or an error that says what is wrong with the directory."""
     if not directory.is_dir():
-        raise ScenarioError(f"There is no export directory {directory}. Give the 'best' or 'export' directory of a run.")
+        raise ScenarioError(
+            f"There is no export directory {directory}. Give the 'best' or 'export' directory of a run."
+        )
     path = directory / EXPORT_FILE
     if not path.is_file():
         inside = [name for name in ("best", "export") if (directory / name / EXPORT_FILE).is_file()]

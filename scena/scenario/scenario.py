@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 TScenarioParams = TypeVar("TScenarioParams", bound=ScenarioBaseParams[Any, Any])
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
 
+_VARIABLES: list[Any] = [TScenarioParams, TPipelines]
+
 
 class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     """A task to learn. A subclass names its parameters: `class Digits(ScenarioBase[DigitsParams, DigitsPipelines])`.
@@ -50,21 +52,26 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         return f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
+    def _argument(cls, place: int) -> Any:
+        """The parameter class that a subclass of this generic class named at this place."""
+        return concrete(type_argument(cls, _VARIABLES[place]))
+
+    @classmethod
     def default_params(cls) -> TScenarioParams:
         """The scenario's own parameters as they are before files and flags."""
-        return cast(TScenarioParams, concrete(type_argument(cls, TScenarioParams))())
+        return cast(TScenarioParams, cls._argument(0)())
 
     @classmethod
     def default_pipelines(cls) -> TPipelines:
         """Where training and validation data come from, before files and flags."""
-        return cast(TPipelines, concrete(type_argument(cls, TPipelines))())
+        return cast(TPipelines, cls._argument(1)())
 
     @classmethod
     def trainer_params_cls(cls) -> type[TrainerParams[TScenarioParams, TPipelines]]:
         """The class of this scenario's trainer parameters."""
         if "__trainer_params__" not in cls.__dict__:
-            arguments = concrete(type_argument(cls, TScenarioParams)), concrete(type_argument(cls, TPipelines))
-            made = concrete(TrainerParams[arguments])  # type: ignore[valid-type]
+            base: Any = TrainerParams
+            made = concrete(base[cls._argument(0), cls._argument(1)])
             cls.__trainer_params__ = made
         return cast(type[TrainerParams[TScenarioParams, TPipelines]], cls.__trainer_params__)
 
@@ -228,7 +235,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     @classmethod
     def create_predictor(
         cls, export_dir: str | Path | Sequence[str | Path], params: PredictorParams | None = None
-    ) -> "Predictor | MultiModelPredictor":
+    ) -> "Predictor":
         """A predictor of one exported model, or of several that vote.
 
         Args:
@@ -243,8 +250,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
             loaded = load_export(Path(export_dir), cls)
             built = loaded.build()
             return cls.predictor_cls()(params, built, **loaded.scenario.predictor_kwargs(built.data))
-        models = [cast("Predictor", cls.create_predictor(single, params)) for single in export_dir]
-        return cls.multi_predictor_cls()(params, models)
+        return cls.multi_predictor_cls()(params, [cls.create_predictor(single, params) for single in export_dir])
 
 
 def _select(device: Any) -> None:

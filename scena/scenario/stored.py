@@ -38,10 +38,16 @@ def read_description(path: Path) -> dict[str, Any]:
         description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ScenarioError(f"Cannot read {path}: {error}") from error
-    if not isinstance(description, dict) or not isinstance(description.get("scenario"), str) or not isinstance(description.get("trainer"), dict):
+    if (
+        not isinstance(description, dict)
+        or not isinstance(description.get("scenario"), str)
+        or not isinstance(description.get("trainer"), dict)
+    ):
         raise ScenarioError(f"{path} is not a description of a run: it has no 'scenario' or no 'trainer' entry.")
     if not isinstance(description.get("format"), int) or description["format"] > FORMAT:
-        raise ScenarioError(f"{path} has format {description.get('format')!r}; this version of Scena reads up to {FORMAT}. Update Scena.")
+        raise ScenarioError(
+            f"{path} has format {description.get('format')!r}; this version of Scena reads up to {FORMAT}. Update Scena."
+        )
     return description
 
 

@@ -28,14 +28,17 @@ def scenario_of(stored_name: str, directory: Path, explicit: str | None = None) 
     module, _, class_name = stored_name.partition(":")
     parts = module.split(".")
     if not class_name.isidentifier() or not all(part.isidentifier() for part in parts):
-        raise ScenarioError(f"{directory} names the scenario {stored_name!r}, which is not a name. Give it with --scenario.")
+        raise ScenarioError(
+            f"{directory} names the scenario {stored_name!r}, which is not a name. Give it with --scenario."
+        )
     for candidate in (parts, ["scena", *parts]) if parts[0] == "examples" else (parts,):
         source = _source_of(candidate, directory.resolve())
         if source is not None and class_name in defined_scenarios(source):
             with _path_without(directory.resolve()):
                 return import_scenario(f"{'.'.join(candidate)}:{class_name}")
     raise ScenarioError(
-        f"The scenario {stored_name} of {directory} is not on the path. Change to the folder that holds its code, or name it with --scenario."
+        f"The scenario {stored_name} of {directory} is not on the path. "
+        "Change to the folder that holds its code, or name it with --scenario."
     )
 
 

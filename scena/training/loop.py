@@ -81,7 +81,9 @@ class TrainingLoop:
             if not self._is_last_step():
                 self._inside_epoch()
         if not logs:
-            raise TrainingError("An epoch had no training batch. Is the data set smaller than one batch with dropped remainder?")
+            raise TrainingError(
+                "An epoch had no training batch. Is the data set smaller than one batch with dropped remainder?"
+            )
         logs = dict(logs)
         last = epoch + 1 == run.params.epochs or run.model.stop_training
         logs |= self._validate(

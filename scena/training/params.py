@@ -26,10 +26,14 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep")
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best")
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export")
-    random_seed: int | None = param(None, help="makes weights, order and augmentation repeatable (default: drawn, and stored)")
+    random_seed: int | None = param(
+        None, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
+    )
     force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model")
     stop_on_nan: bool = param(True, help="stop when the loss is no longer finite")
-    progress_every: float = param(10.0, gt=0, help="seconds between two progress lines when the output is not a terminal")
+    progress_every: float = param(
+        10.0, gt=0, help="seconds between two progress lines when the output is not a terminal"
+    )
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")
     gen: TPipelines = param(flat=True, help="where the data comes from")

@@ -38,7 +38,9 @@ class TrainedScenario(Protocol):
     def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> Validation:
         """LAV on the model in memory."""
 
-    def export(self, built: "BuiltModel", directory: Path, trainer_params: Params, *, saved_model: bool, **more: Any) -> None:
+    def export(
+        self, built: "BuiltModel", directory: Path, trainer_params: Params, *, saved_model: bool, **more: Any
+    ) -> None:
         """Writes the model with all that a prediction needs."""
 
     def complete_export(self, built: "BuiltModel", directory: Path) -> None:

@@ -43,7 +43,9 @@ class Trainer:
         self.best: BestModel | None = None
         self.directory: Path | None = params.output_dir
 
-    def train(self, callbacks: Iterable[keras.callbacks.Callback] = (), *, resume: bool = False) -> list[dict[str, Any]]:
+    def train(
+        self, callbacks: Iterable[keras.callbacks.Callback] = (), *, resume: bool = False
+    ) -> list[dict[str, Any]]:
         """Runs the training and returns its history, one dict of values per epoch.
 
         Args:
@@ -52,7 +54,9 @@ class Trainer:
         """
         params = self.params
         select_devices(params.device)
-        self.directory = Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
+        self.directory = (
+            Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
+        )
         params.output_dir = self.directory
         if params.random_seed is None:
             params.random_seed = random.SystemRandom().randrange(2**31)
@@ -65,7 +69,11 @@ class Trainer:
 
     def create_callbacks(self) -> list[keras.callbacks.Callback]:
         """Scena's own callbacks; a subclass may add more."""
-        own: list[keras.callbacks.Callback] = [ProgressDisplay(self.params.progress_every), HistoryWriter(), TensorBoardEvents()]
+        own: list[keras.callbacks.Callback] = [
+            ProgressDisplay(self.params.progress_every),
+            HistoryWriter(),
+            TensorBoardEvents(),
+        ]
         if self.params.export_best:
             own.insert(1, BestModel())
         return own
@@ -88,7 +96,11 @@ class Trainer:
             loop.execute()
         except TrainingError as error:
             last = store.steps()
-            good = f" The last checkpoint is {store.directory / str(last[-1])}." if last else " There is no checkpoint yet."
+            good = (
+                f" The last checkpoint is {store.directory / str(last[-1])}."
+                if last
+                else " There is no checkpoint yet."
+            )
             raise TrainingError(f"{error}{good}") from error
         finally:
             for callback in own:

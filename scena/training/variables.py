@@ -31,7 +31,9 @@ def read_variables(groups: Groups) -> tuple[dict[str, np.ndarray], list[dict[str
         for position, variable in enumerate(variables):
             key = f"{group}/{position}"
             arrays[key] = np.ascontiguousarray(keras.ops.convert_to_numpy(variable.value)).reshape(variable.shape)
-            entries.append({"key": key, "path": variable.path, "shape": list(variable.shape), "dtype": str(variable.dtype)})
+            entries.append(
+                {"key": key, "path": variable.path, "shape": list(variable.shape), "dtype": str(variable.dtype)}
+            )
     return arrays, entries
 
 

@@ -69,5 +69,3 @@ def write_filters(name: str, value: np.ndarray, step: int) -> None:
     pictures = np.moveaxis(value[:3], -1, 1)  # picture, filter, height, width
     rows = pictures.transpose(0, 2, 1, 3).reshape(len(pictures), value.shape[1], -1, 1)
     tf.summary.image(name, rows / max(float(rows.max()), 1e-9), step=step)
-
-

@@ -39,7 +39,9 @@ class TutorialModel(ModelBase[TutorialModelParams]):
         return TutorialGraph(self.params)
 
     def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
-        return {"loss": keras.losses.sparse_categorical_crossentropy(targets["gt"], outputs["logits"], from_logits=True)}
+        return {
+            "loss": keras.losses.sparse_categorical_crossentropy(targets["gt"], outputs["logits"], from_logits=True)
+        }
 
     def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {"acc": keras.metrics.sparse_categorical_accuracy(targets["gt"], outputs["pred"])}

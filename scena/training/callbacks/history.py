@@ -35,7 +35,9 @@ class HistoryWriter(TrainerCallback):
 
     def write(self) -> None:
         """Writes all rows."""
-        names = list(SEPARATE) + [name for name in dict.fromkeys(n for row in self.rows for n in row) if name not in SEPARATE]
+        names = list(SEPARATE) + [
+            name for name in dict.fromkeys(n for row in self.rows for n in row) if name not in SEPARATE
+        ]
         path = self.run.directory / "history.csv"
         aside = path.with_suffix(".csv.tmp")
         with aside.open("w", encoding="utf-8", newline="") as file:

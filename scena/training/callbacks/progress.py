@@ -108,7 +108,9 @@ def _create_bar() -> Any:
 
 def _values(logs: Mapping[str, float]) -> str:
     """loss before the others, training before validation: Keras hands logs over sorted by name."""
-    ordered = sorted(logs, key=lambda name: (name.startswith(("val_", "lav_")), name[:4] == "lav_", not name.endswith("loss")))
+    ordered = sorted(
+        logs, key=lambda name: (name.startswith(("val_", "lav_")), name[:4] == "lav_", not name.endswith("loss"))
+    )
     return ", ".join(f"{name} {logs[name]:.4g}" for name in ordered)
 
 

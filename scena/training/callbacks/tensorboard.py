@@ -28,7 +28,9 @@ class TensorBoardEvents(TrainerCallback):
     def on_validation(self, logs: dict[str, float]) -> None:
         """Writes the values of a validation, and what the network's layers offer on its first batch."""
         for name in ("val", "lav"):
-            self._write(name, {key.removeprefix(f"{name}_"): v for key, v in logs.items() if key.startswith(f"{name}_")})
+            self._write(
+                name, {key.removeprefix(f"{name}_"): v for key, v in logs.items() if key.startswith(f"{name}_")}
+            )
         self._write_offered()
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:

@@ -1,0 +1,1 @@
+"""The subcommands of the `scena` program, one small file each."""

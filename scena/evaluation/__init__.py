@@ -1,0 +1,1 @@
+"""Load and validate (LAV), and evaluators in plain Python."""

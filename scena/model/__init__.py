@@ -1,0 +1,1 @@
+"""The network: graphs, losses, metrics, and the compiled steps that run them."""

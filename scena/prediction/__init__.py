@@ -1,0 +1,1 @@
+"""Predicting with trained models, voting, and writing exports."""

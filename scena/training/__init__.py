@@ -1,0 +1,1 @@
+"""Training: the trainer, its loop, checkpoints, optimizers, schedules and callbacks."""

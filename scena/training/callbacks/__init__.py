@@ -1,0 +1,1 @@
+"""What accompanies a training: progress, history, TensorBoard, the best model."""
