@@ -1,7 +1,5 @@
 """Writing an export: a directory with everything a prediction needs, which appears as a whole and can be moved."""
 
-import contextlib
-import io
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +9,8 @@ import keras
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import tensorflow as tf
 
     from scena.model.built import BuiltModel
 
@@ -54,26 +54,29 @@ def write_model(directory: Path, built: "BuiltModel") -> None:
 
 def write_saved_model(directory: Path, built: "BuiltModel") -> None:
     """Writes `saved_model/` with named inputs and outputs, one more for each additional graph."""
+    import tensorflow as tf
+
     for name, graph in built.graphs.items():
-        archive = keras.export.ExportArchive()
-        archive.track(graph)
-        archive.add_endpoint("serve", _named(graph), input_signature=[_signature(graph)])
-        with contextlib.redirect_stdout(io.StringIO()):
-            archive.write_out(
-                str(directory / ("saved_model" if name == "default" else f"saved_model_{name}")), verbose=False
-            )
+        module = tf.Module()
+        module.variables_of_graph = [variable.value for variable in graph.variables]
+        serve = tf.function(_by_name(graph), autograph=False).get_concrete_function(**_signature(graph))
+        target = directory / ("saved_model" if name == "default" else f"saved_model_{name}")
+        tf.saved_model.save(module, str(target), signatures={"serving_default": serve})
 
 
-def _named(graph: keras.Model) -> "Callable[..., object]":
-    def serve(inputs: object) -> object:
+def _by_name(graph: keras.Model) -> "Callable[..., object]":
+    # Keras' own ExportArchive names a single input "inputs", whatever it is called
+    def serve(**inputs: object) -> object:
         return graph(inputs, training=False)
 
     return serve
 
 
-def _signature(graph: keras.Model) -> dict[str, keras.InputSpec]:
+def _signature(graph: keras.Model) -> "dict[str, tf.TensorSpec]":
+    import tensorflow as tf
+
     inputs = graph.input if isinstance(graph.input, dict) else {tensor.name: tensor for tensor in graph.inputs}
-    return {name: keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype) for name, tensor in inputs.items()}
+    return {name: tf.TensorSpec(tensor.shape, tensor.dtype, name=name) for name, tensor in inputs.items()}
 
 
 def _sync(directory: Path) -> None:
