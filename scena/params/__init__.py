@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scena.params.completion import flag_completions
     from scena.params.dump import dump_command, dump_words, dump_yaml
     from scena.params.files import load
-    from scena.params.merge import merge
+    from scena.params.layers import merge
     from scena.params.schema import json_schema
     from scena.params.tree import build, check, default_raw, to_raw
 
@@ -28,7 +28,7 @@ _LAZY = {
     "flag_completions": "completion",
     "json_schema": "schema",
     "load": "files",
-    "merge": "merge",
+    "merge": "layers",
     "parse": "command_line",
     "parse_options": "command_line",
     "to_raw": "tree",

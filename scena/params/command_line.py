@@ -8,7 +8,7 @@ from scena.params.convert import Mismatch
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
 from scena.params.kinds import peel
-from scena.params.merge import Entry, merge_into
+from scena.params.layers import Entry, merge_into
 from scena.params.nodes import sentence
 from scena.params.origins import COMMAND_LINE, Origins
 from scena.params.text import from_words

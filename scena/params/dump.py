@@ -10,7 +10,7 @@ from typing import Any
 from scena.params.declare import Field, Params
 from scena.params.errors import ParamsError
 from scena.params.kinds import LEAF, LIST, PARAMS, Kind, kind_of, peel
-from scena.params.merge import Entry, merge_into
+from scena.params.layers import Entry, merge_into
 from scena.params.nodes import Index, Node, Path
 from scena.params.origins import COMMAND_LINE, Origins
 from scena.params.selection import CLASS, class_of

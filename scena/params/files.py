@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
-from scena.params.merge import Section, entries_of, merge_into
+from scena.params.layers import Section, entries_of, merge_into
 from scena.params.nodes import Index
 from scena.params.origins import Origins
 from scena.params.selection import CLASS
@@ -38,7 +38,8 @@ def lay_files(tree: Origins, paths: list[str], config_set: str | None) -> None:
     """Lays the parameters of files over a tree."""
     documents = [(path, _document(path)) for path in paths]
     if config_set is not None and not any(config_set in document for _, document in documents):
-        names = [name for _, document in documents for name in document]
+        known = _top_level(tree)
+        names = [name for _, document in documents if not known & document.keys() for name in document]
         what = ", ".join(paths)
         raise ParamsError(
             f"{what}: there is no set {config_set!r}{did_you_mean(config_set, names)}; there are: {', '.join(names) or 'none'}"

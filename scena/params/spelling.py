@@ -11,7 +11,7 @@ def close_names(word: str, options: Iterable[str], count: int = 3) -> list[str]:
     for option in options:
         if not option.startswith("_"):
             folded.setdefault(option.lower().replace("-", "_"), option)
-    matches = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), count, 0.6)
+    matches = difflib.get_close_matches(word.lower().replace("-", "_"), list(folded), count, 0.65)
     return [folded[match] for match in matches]
 
 

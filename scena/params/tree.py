@@ -2,7 +2,7 @@
 
 In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the
 command line are all brought into
-this form and merged (merge.py); `build` is the single place that checks values and makes params objects of them.
+this form and merged (layers.py); `build` is the single place that checks values and makes params objects of them.
 """
 
 from collections.abc import Mapping

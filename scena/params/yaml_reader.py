@@ -15,7 +15,7 @@ import yaml
 
 from scena.params.convert import shown
 from scena.params.errors import ParamsError
-from scena.params.merge import Section
+from scena.params.layers import Section
 
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
@@ -123,7 +123,10 @@ class _Reader:
         return result
 
     def error(self, event: Any, message: str) -> ParamsError:
-        return ParamsError(f"{self.path}:{event.start_mark.line + 1}: {message}")
+        return ParamsError(f"{self.place(event)}: {message}")
+
+    def place(self, event: Any) -> str:
+        return f"{self.path}:{event.start_mark.line + 1}"
 
     def value(self, event: Any, depth: int) -> Any:
         self.count(event)
@@ -185,7 +188,7 @@ class _Reader:
                     event, f"the key {key!r} stands here twice; the first is in line {_line(own.origins[key])}"
                 )
             own[key] = value
-            own.origins[key] = f"{self.path}:{event.start_mark.line + 1}"
+            own.origins[key] = self.place(event)
         result = Section(merged, merged.origins)
         result.update(own)
         result.origins.update(own.origins)

@@ -1,0 +1,342 @@
+"""Raw trees: from params, merged, and built again; types and bounds of leaves."""
+
+import enum
+import math
+from pathlib import Path
+from typing import Any, Literal, NewType
+
+import pytest
+
+from scena.params import Params, ParamsError, build, check, default_raw, merge, param, to_raw
+from scena.params.convert import Mismatch, convert
+from tests.params.trees import CNN, MLP, Augment, Every, ExponentialDecay, ModelParams, Root, SourceParams
+
+
+class Colour(enum.Enum):
+    RED = 1
+    GREEN = "green"
+    VERT = "green"  # another name for it
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+UserId = NewType("UserId", int)
+
+CONVERTED = [
+    (bool, True, True),
+    (bool, "True", True),
+    (bool, "off", False),
+    (bool, "1", True),
+    (bool, 0, False),
+    (int, 3, 3),
+    (int, "3", 3),
+    (int, 3.0, 3),
+    (int, "-3", -3),
+    (int, 10**30, 10**30),
+    (float, 1, 1.0),
+    (float, "1e-4", 1e-4),
+    (float, "inf", math.inf),
+    (float, "-Infinity", -math.inf),
+    (str, "3", "3"),
+    (str, "", ""),
+    (Path, "a/b", Path("a/b")),
+    (Colour, 1, Colour.RED),
+    (Colour, "1", Colour.RED),
+    (Colour, "RED", Colour.RED),
+    (Colour, "VERT", Colour.GREEN),
+    (Level, 2, Level.HIGH),
+    (Literal["a", 1, True], "a", "a"),
+    (Literal["a", 1], "1", 1),
+    (Literal[None, "x"], "x", "x"),
+    (int | None, None, None),
+    (int | None, "None", None),
+    (int | None, "null", None),
+    (str | None, "None", "None"),
+    (int | str, "3", "3"),
+    (int | float, "3", 3),
+    (int | float, "3.5", 3.5),
+    (bool | int, 1, 1),
+    (bool | int, True, True),
+    (float | None, 3, 3.0),
+    (list[int], ["1", 2.0], [1, 2]),
+    (list[list[float]], [[1], []], [[1.0], []]),
+    (tuple[int, str], [1, "a"], (1, "a")),
+    (tuple[int, ...], ["1", "2"], (1, 2)),
+    (set[int], [1, 1], {1}),
+    (frozenset[str], ["a"], frozenset({"a"})),
+    (dict[str, int], {"a": "1"}, {"a": 1}),
+    (dict[int, str], {"1": "a"}, {1: "a"}),
+    (dict[str, list[int]], {"a": ["1"]}, {"a": [1]}),
+    (list, [1, "a"], [1, "a"]),
+    (dict, {"a": 1}, {"a": 1}),
+    (Any, {"x": [1]}, {"x": [1]}),
+    (UserId, "3", 3),
+    (Every, "3min", Every(3, "min")),
+    (list[Path | None], ["a", None], [Path("a"), None]),
+]
+
+
+@pytest.mark.parametrize(("hint", "raw", "expected"), CONVERTED)
+def test_a_raw_value_becomes_its_type(hint: Any, raw: Any, expected: Any) -> None:
+    value = convert(raw, hint)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+WRONG = [
+    (bool, 2, "True or False"),
+    (bool, "maybe", "True or False"),
+    (int, True, "a whole number"),
+    (int, 3.5, "a whole number"),
+    (int, "3.5", "a whole number"),
+    (int, math.nan, "a whole number"),
+    (int, math.inf, "a whole number"),
+    (int, [1], "a whole number"),
+    (int, None, "a whole number"),
+    (float, True, "a number"),
+    (float, "x", "a number"),
+    (float, 10**400, "a number"),
+    (str, 3, "text (put it in quotes to make it a text)"),
+    (str, True, "text (put it in quotes to make it a text)"),
+    (str, None, "text"),
+    (Path, 3, "a path"),
+    (Path, "", "a path"),
+    (Colour, "blue", "one of 1, green"),
+    (Colour, True, "one of 1, green"),
+    (Literal["a", 1], True, "one of a, 1"),
+    (Literal["a", 1], "b", "one of a, 1"),
+    (int | None, "x", "a whole number or None"),
+    (int | float, "x", "a whole number or a number"),
+    (list[int], "12", "a list of whole numbers"),
+    (list[int], {"a": 1}, "a list of whole numbers"),
+    (list[int], [1, "x"], "a whole number at position 2"),
+    (tuple[int, str], [1], "2 values (a whole number, text)"),
+    (dict[str, int], [1], "a mapping of names to whole numbers"),
+    (dict[str, int], {"a": "x"}, "a whole number for 'a'"),
+    (Every, 1.5, "a number of epochs, or a time such as 10min"),
+]
+
+
+@pytest.mark.parametrize(("hint", "raw", "expected"), WRONG)
+def test_what_does_not_fit_is_refused(hint: Any, raw: Any, expected: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        convert(raw, hint)
+    assert str(caught.value).startswith(f"expected {expected}, received ")
+
+
+@pytest.mark.parametrize(("hint", "raw", "value"), [row for row in CONVERTED if row[0] is not UserId])
+def test_a_value_survives_its_raw_form(hint: Any, raw: Any, value: Any) -> None:
+    import json
+
+    class Holder(Params):
+        x: hint = param(None)  # type: ignore[valid-type]
+
+    stored = to_raw(Holder(x=value))
+    if value is not None:
+        assert build(json.loads(json.dumps(stored, allow_nan=False)), Holder).x == value
+
+
+def test_a_tree_survives_its_raw_form() -> None:
+    root = Root()
+    root.trainer.source.lists = [Path("x")]
+    root.trainer.scenario.model.graph = MLP(nodes=[1])
+    root.trainer.learning_rate = ExponentialDecay()
+    assert build(to_raw(root), Root) == root
+
+
+def test_missing_fields_get_their_defaults() -> None:
+    assert build({}, ModelParams) == ModelParams()
+    assert build({"graph": {"class": "MLP"}}, ModelParams).graph == MLP()
+    assert default_raw(ModelParams) == to_raw(ModelParams())
+
+
+BROKEN = [
+    ({"graph": {"class": "X"}}, "graph: unknown BackendParams 'X'; choose from: CNN, MLP"),
+    ({"graph": {"class": 3}}, "graph: unknown BackendParams 3; choose from: CNN, MLP"),
+    ({"graph": {"class": "os:system"}}, "graph: unknown BackendParams 'os:system'; choose from: CNN, MLP"),
+    ({"graph": 3}, "graph: expected BackendParams, received 3"),
+    ({"graph": None}, "graph: expected BackendParams, received None"),
+    ({"grph": 3}, "grph: ModelParams has no parameter 'grph' (did you mean graph?)"),
+    ({"graph": {"class": "CNN", "nodes": []}}, "graph.nodes: CNN has no parameter 'nodes'"),
+    ({"n_classes": 1}, "n_classes must be > 1, received 1"),
+    ({"n_classes": None}, "n_classes: expected a whole number, received None"),
+    ({"n_classes": 1.5, "graph": {"class": "CNN", "dense": "x"}},
+     "n_classes: expected a whole number, received 1.5\ngraph.dense: expected a whole number, received 'x'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("raw", "message"), BROKEN)
+def test_a_wrong_tree_says_where(raw: Any, message: str) -> None:
+    with pytest.raises(ParamsError) as caught:
+        build(raw, ModelParams)
+    assert str(caught.value) == message
+
+
+class Range(Params):
+    low: int = 0
+    high: int = 1
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError(f"low ({self.low}) must not be above high ({self.high})")
+
+
+class Ranges(Params):
+    first: Range
+    more: list[Range] = param([])
+
+
+def test_post_init_sees_final_values_and_its_errors_say_where() -> None:
+    assert build({"first": {"low": 5, "high": 6}}, Ranges).first.low == 5
+    with pytest.raises(ParamsError) as caught:
+        build({"more": [{}, {"low": "2"}]}, Ranges)
+    assert str(caught.value) == "more.1: low (2) must not be above high (1)"
+
+
+def test_params_made_in_python_can_be_checked() -> None:
+    with pytest.raises(ParamsError, match="lists is required: list files to train on"):
+        check(SourceParams())
+    assert check(ModelParams(n_classes=3)) == ModelParams(n_classes=3)
+    with pytest.raises(ParamsError, match="n_classes must be > 1, received 0"):
+        check(ModelParams(n_classes=0))
+
+
+def test_choices_of_plain_values() -> None:
+    class Chosen(Params):
+        one: str = param("a", choices=["a", "b"])
+        several: list[int] = param([1], choices=[1, 2])
+
+    assert build({"several": ["2", 1]}, Chosen).several == [2, 1]
+    with pytest.raises(ParamsError) as caught:
+        build({"one": "c", "several": [1, 3]}, Chosen)
+    assert str(caught.value) == "one: expected one of a, b, received 'c'\nseveral: expected one of 1, 2, received 3"
+
+
+def test_choices_of_classes() -> None:
+    class OnlyCNN(Params):
+        graph: CNN | MLP = param(CNN(), choices=[CNN])
+
+    with pytest.raises(ParamsError, match=r"unknown CNN or MLP 'MLP'; choose from: CNN"):
+        build({"graph": {"class": "MLP"}}, OnlyCNN)
+
+
+def test_a_union_of_classes() -> None:
+    class Either(Params):
+        graph: CNN | MLP = param(MLP())
+
+    assert build({"graph": {"class": "CNN"}}, Either).graph == CNN()
+    assert build({}, Either).graph == MLP()
+
+
+MERGED = [
+    ({"graph": "CNN"}, {"class": "CNN", "filters": [1], "dense": 100}),
+    ({"graph": {"class": "CNN", "dense": 5}}, {"class": "CNN", "filters": [1], "dense": 5}),
+    ({"graph": {"dense": 5}}, {"class": "CNN", "filters": [1], "dense": 5}),
+    ({"graph": {"filters": [2, 3]}}, {"class": "CNN", "filters": [2, 3], "dense": 100}),
+    ({"graph": "MLP"}, {"class": "MLP", "nodes": [100], "activation": "relu"}),
+    ({"graph": {"class": "MLP", "nodes": [1]}}, {"class": "MLP", "nodes": [1], "activation": "relu"}),
+]
+
+
+@pytest.mark.parametrize(("layer", "expected"), MERGED)
+def test_merging_keeps_the_values_of_the_same_class(layer: Any, expected: Any) -> None:
+    raw = to_raw(ModelParams(graph=CNN(filters=[1])))
+    before = repr(raw)
+    assert merge(raw, layer, ModelParams)["graph"] == expected
+    assert repr(raw) == before
+
+
+def test_merging_lists_and_dicts() -> None:
+    raw = to_raw(Root())
+    layer = {
+        "data": {
+            "weights": {"b": 2},
+            "processors": ["Crop", {"class": "Augment", "p": 0.1}],
+            "heads": {"x": {"units": 3}},
+        },
+        "learning_rate": 0.5,
+        "early_stopping": {"patience": 2},
+    }
+    data = merge(raw, layer, Root)["trainer"]["scenario"]["data"]
+    assert data["weights"] == {"a": 1.0, "b": 2}
+    assert [item["class"] for item in data["processors"]] == ["Crop", "Augment"]
+    assert data["processors"][1]["p"] == 0.1
+    assert list(data["heads"]) == ["main", "x"]
+    removed = merge(raw, {"data": {"weights": {"a": None}, "heads": {"main": None}}}, Root)["trainer"]["scenario"][
+        "data"
+    ]
+    assert (removed["weights"], removed["heads"]) == ({}, {})
+    item = merge(raw, {"data": {"processors": {"Augment": {"p": 1}}}}, Root)["trainer"]["scenario"]["data"][
+        "processors"
+    ]
+    assert item[0] == {"class": "Augment", "p": 1}
+
+
+def test_classes_of_one_name_are_told_apart_by_their_module() -> None:
+    class Base(Params, abstract=True):
+        pass
+
+    one = type("Same", (Base,), {"__module__": "first"})
+    two = type("Same", (Base,), {"__module__": "second"})
+
+    class Holder(Params):
+        x: Base = param(one())
+
+    assert to_raw(Holder())["x"] == {"class": "first:Same"}
+    assert type(build({"x": {"class": "second:Same"}}, Holder).x) is two
+    with pytest.raises(ParamsError) as caught:
+        build({"x": {"class": "Same"}}, Holder)
+    assert str(caught.value) == "x: 'Same' is ambiguous: choose first:Same or second:Same"
+
+
+def test_a_class_defined_again_replaces_the_former_one() -> None:
+    class Base(Params, abstract=True):
+        pass
+
+    for _ in range(2):  # as a notebook cell that is run twice
+        latest = type("Again", (Base,), {"__module__": "notebook"})
+
+    class Holder(Params):
+        x: Base = param(latest())
+
+    assert type(build({"x": {"class": "Again"}}, Holder).x) is latest
+
+
+def test_unsupported_types_are_refused() -> None:
+    class Deep(Params):
+        x: list[list[Augment]] = param([])
+
+    class Mixed(Params):
+        x: Augment | int = param(1)
+
+    class Function(Params):
+        x: complex = param(1j)
+
+    for cls in (Deep, Mixed):
+        with pytest.raises(ParamsError, match="cannot be a parameter: params objects can stand alone"):
+            build({}, cls)
+    with pytest.raises(ParamsError, match="from_param"):
+        to_raw(Function())
+
+
+def test_two_flags_of_one_name_are_a_mistake_of_the_declaration() -> None:
+    from scena.params import parse
+
+    class One(Params):
+        size: int = param(1, flat=True)
+
+    class Two(Params):
+        size: int = param(1, flat=True)
+
+    class Both(Params):
+        one: One
+        two: Two
+
+    with pytest.raises(ParamsError) as caught:
+        parse(Both(), [])
+    assert str(caught.value) == (
+        '--size is declared twice: by One.size and by Two.size; rename one of them, or give it another name with param(flat="…").'
+    )
