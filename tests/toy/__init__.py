@@ -1,0 +1,1 @@
+"""A scenario that trains in milliseconds: which of two halves of eight numbers has the larger sum."""
