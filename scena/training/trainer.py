@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from scena.data.errors import EmptyDataError
 from scena.devices.select import select_devices
 from scena.model.tf_engine import TensorFlowEngine
 from scena.training.callbacks.base import TrainerCallback
@@ -131,6 +132,8 @@ class Trainer:
         if self.params.samples_per_epoch is not None:
             return math.ceil(self.params.samples_per_epoch / self.params.gen.train.batch_size)
         steps: int | None = train_data.batches_per_epoch()
+        if steps == 0:
+            raise EmptyDataError(f"There is no training batch: {self.params.gen.train_gen()} has too few samples.")
         return steps
 
     def _export(self, run: TrainingRun) -> None:
