@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from scena.data.cursor import Cursor
+from scena.data.engine.parallel import ParallelEngine
 from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataGeneratorParams, DataPipelineParams, DataProcessorPipelineParams
@@ -41,5 +42,12 @@ class SamplePipeline:
             seed=self.seed,
             source=samples,
         )
+        if self.pipeline_params.num_processes:
+            engine = ParallelEngine(work, self.pipeline_params.num_processes)
+            try:
+                yield from engine.samples()
+            finally:
+                engine.close()
+            return
         for piece, _ in InProcessEngine(work).pieces(Cursor(), repeat=False):
             yield from piece.samples

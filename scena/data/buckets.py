@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
+from scena.data.errors import DataError
 from scena.data.sample import Sample
 from scena.data.work import Work
 
@@ -14,13 +15,15 @@ class Buckets:
 
     def __init__(self, work: Work, batches: bool, piece: int) -> None:
         params = work.pipeline
-        self.boundaries = params.bucket_boundaries if batches else []
+        self.boundaries = params.bucket_boundaries if batches and work.batching else []
         self.sizes = [piece]
         if self.boundaries:
             self.sizes = params.bucket_batch_sizes or [params.batch_size] * (len(self.boundaries) + 1)
         self.drop_remainder = batches and params.batch_drop_remainder
         self.arriving: Address = (0, 0)
         """The address of the sample that is being read, set by the reader."""
+        self._work = work
+        self._checked = batches and work.batching and work.skipped is not None
         self._collator = work.collator
         self._key = params.bucket_by
         self._waiting: list[list[tuple[Sample, Address]]] = [[] for _ in self.sizes]
@@ -28,6 +31,8 @@ class Buckets:
     def cut(self, items: Iterable[tuple[Sample, int, int]]) -> Iterator[list[Sample]]:
         """Yields a group as soon as it is full, and the incomplete ones at the end."""
         for sample, _, _ in items:
+            if self._checked and not self._fits(sample):
+                continue
             place = bisect_right(self.boundaries, self._collator.length(sample, self._key)) if self.boundaries else 0
             bucket = self._waiting[place]
             bucket.append((sample, self.arriving))
@@ -38,6 +43,15 @@ class Buckets:
             if bucket and not self.drop_remainder:
                 self._waiting[place] = []
                 yield [waiting for waiting, _ in bucket]
+
+    def _fits(self, sample: Sample) -> bool:
+        """Whether a sample matches the specs; asked where one that does not may be left out."""
+        try:
+            self._collator.check(sample)
+        except DataError as error:
+            self._work.failed(error)
+            return False
+        return True
 
     def pending(self) -> list[Address]:
         """The addresses of samples that were taken but not given yet."""

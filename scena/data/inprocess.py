@@ -29,6 +29,9 @@ class InProcessEngine:
                 inputs, targets, *meta_and_size(self.work, piece, inputs or targets), cursor_after(piece, epoch)
             )
 
+    def close(self) -> None:
+        """Nothing to end."""
+
     def pieces(self, cursor: Cursor, repeat: bool) -> Iterator[tuple[Piece, int]]:
         """The samples of each batch, and its epoch."""
         while True:
@@ -47,7 +50,7 @@ class InProcessEngine:
         positions = starts(segments, cursor.state)
         last = segments[-1]
         for piece in self._open(len(segments) - 1, cursor, positions):
-            short = last.parallel and len(piece.samples) < last.piece
+            short = last.parallel and self.work.batching and len(piece.samples) < last.piece
             if piece.samples and not (short and self.work.pipeline.batch_drop_remainder):
                 yield piece
 
@@ -70,9 +73,7 @@ class InProcessEngine:
 
     def _loaded(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         for piece in pieces:
-            base = piece.number * self.work.segments[0].piece
-            piece.samples, kept = self.work.load_piece(piece)
-            piece.offsets = [ordinal - base for ordinal in kept]
+            self.work.load_into(piece)
             yield piece
 
 

@@ -1,12 +1,14 @@
 """A pipeline of one source in one mode: streams of batches with a position, and samples for debugging."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
+from scena.data.automatic import AutomaticEngine
 from scena.data.batch import Batch
 from scena.data.collate import Collator
 from scena.data.cursor import Cursor
+from scena.data.engine.parallel import ParallelEngine
 from scena.data.generator import DataGenerator
 from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
@@ -14,12 +16,15 @@ from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorP
 from scena.data.sample import Sample
 from scena.data.work import Work
 
+Engine = InProcessEngine | ParallelEngine | AutomaticEngine
+
 
 class BatchStream:
     """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
 
-    def __init__(self, batches: Iterator[Batch], cursor: Cursor) -> None:
+    def __init__(self, batches: Iterator[Batch], cursor: Cursor, closed: Callable[[], None] = lambda: None) -> None:
         self._batches = batches
+        self._closed: Callable[[], None] | None = closed
         self._ahead: list[Batch] = []
         self.cursor = cursor
 
@@ -47,10 +52,11 @@ class BatchStream:
 
     def close(self) -> None:
         """Ends the stream and frees what it holds."""
-        self._ahead.clear()
-        close = getattr(self._batches, "close", None)
-        if close is not None:
-            close()
+        if self._closed is not None:
+            self._ahead.clear()
+            self._batches.close()  # type: ignore[attr-defined]
+            self._closed()
+            self._closed = None
 
     def __enter__(self) -> Self:
         return self
@@ -88,6 +94,7 @@ class DataPipeline:
             source=source,
             generator=generator,
         )
+        self._idle: list[Engine] = []
 
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
@@ -112,7 +119,19 @@ class DataPipeline:
         """Batches from `cursor` on. `repeat` goes on with the next epoch; default: in training only."""
         cursor = cursor or Cursor()
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
-        return BatchStream(InProcessEngine(self._work).batches(cursor, repeat), cursor)
+        engine = self._idle.pop() if self._idle else self._new_engine()
+        return BatchStream(engine.batches(cursor, repeat), cursor, lambda: self._idle.append(engine))
+
+    def _new_engine(self) -> Engine:
+        processes = self.params.num_processes
+        if processes == 0:
+            return InProcessEngine(self._work)
+        return AutomaticEngine(self._work) if processes is None else ParallelEngine(self._work, processes)
+
+    def close(self) -> None:
+        """Ends worker processes that are kept for the next stream. They also end with the pipeline and with the program."""
+        while self._idle:
+            self._idle.pop().close()
 
     @contextmanager
     def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:

@@ -49,15 +49,19 @@ class Skipped:
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self.identities: list[str] = []
+        self.silent = False
+        """In a worker: only collect, the parent counts and logs."""
 
-    def add(self, error: DataError) -> None:
+    def add(self, error: DataError | str) -> None:
         """Leaves a sample out; raises once too many were."""
         self.identities.append(str(error))
+        if self.silent:
+            return
         logger.warning("left out a sample (on_error=skip): %s", error)
         if self.limit is not None and len(self.identities) > self.limit:
             raise DataError(
                 f"{len(self.identities)} samples failed, more than max_skipped={self.limit}. The last: {error}"
-            ) from error
+            )
 
 
 class Work:
@@ -96,7 +100,9 @@ class Work:
             steps_of(processors, mode),
             random_access=self.random_access and not self.main_source,
             main_source=self.main_source,
-            batch_size=1 if self.collator.whole_batches else pipeline.batch_size,
+            batch_size=1
+            if self.collator.whole_batches or not (self.batching or pipeline.num_processes)
+            else pipeline.batch_size,
             bucketing=bool(pipeline.bucket_boundaries) and self.batching,
             skipping=self.skipped is not None,
         )
@@ -143,6 +149,24 @@ class Work:
                 samples.append(sample)
                 ordinals.append(ordinal)
         return samples, ordinals
+
+    def load_into(self, piece: Piece) -> None:
+        """Reads the samples of a piece, for a serial segment that comes first."""
+        base = piece.number * self.segments[0].piece
+        piece.samples, kept = self.load_piece(piece)
+        piece.offsets = [ordinal - base for ordinal in kept]
+
+    def collect_skipped(self) -> None:
+        """For a worker: samples that are left out are collected until `take_skipped`."""
+        if self.skipped is not None:
+            self.skipped.silent = True
+
+    def take_skipped(self) -> list[str]:
+        """What was left out since the last call (in a worker)."""
+        if self.skipped is None or not self.skipped.silent or not self.skipped.identities:
+            return []
+        taken, self.skipped.identities = self.skipped.identities, []
+        return taken
 
     def mapping(self, step: Step) -> "MappingStep":
         """The mapping processor of a step, created."""

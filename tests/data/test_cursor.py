@@ -5,7 +5,16 @@ import json
 import pytest
 
 from scena.data import Cursor, PipelineMode
-from tests.data.toys import PIPELINES, CountParams, NumbersParams, facts, first_batches, list_files, sequence, toy_pipeline
+from tests.data.toys import (
+    PIPELINES,
+    CountParams,
+    NumbersParams,
+    facts,
+    first_batches,
+    list_files,
+    sequence,
+    toy_pipeline,
+)
 
 
 @pytest.mark.parametrize("name", PIPELINES)

@@ -1,0 +1,44 @@
+"""What a process writes into a slot for each piece: a batch, or samples for the next segment; and reading it back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from scena.data.batch import Batch
+from scena.data.collate import split
+from scena.data.cursor import Cursor
+from scena.data.engine.codec import SlotWriter, array_at, read_samples
+from scena.data.engine.memory import Bytes
+from scena.data.inprocess import meta_and_size
+from scena.data.sample import Sample
+from scena.data.work import Piece, Work
+
+
+def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
+    """Builds a batch in the slot; None if there is nothing to build."""
+    last = work.segments[-1]
+    short = last.parallel and len(piece.samples) < last.piece and work.pipeline.batch_drop_remainder
+    if not piece.samples or short:
+        return None
+    arrays = work.collator.collate(piece.samples, writer.allocate)
+    named = {key: array for (_, key), array in zip(work.collator.keys(), arrays, strict=True)}
+    meta, size = meta_and_size(work, piece, named)
+    return size, meta, writer.placed
+
+
+def read_batch(keys: list[tuple[str, str]], view: Bytes, stored: Any, cursor: Cursor) -> Batch:
+    """The batch that `write_batch` wrote; its arrays look into the slot."""
+    size, meta, placed = stored
+    inputs, targets = split(keys, [array_at(view, one) for one in placed])
+    return Batch(inputs, targets, meta, size, cursor)
+
+
+def write_piece(writer: SlotWriter, piece: Piece) -> Any:
+    """Writes the samples of a piece."""
+    offsets = None if piece.offsets is None else list(piece.offsets)
+    return offsets, writer.samples(piece.samples)
+
+
+def read_piece(view: Bytes, stored: Any) -> tuple[Sequence[int] | None, list[Sample]]:
+    """The offsets and the samples of a piece."""
+    offsets, samples = stored
+    return offsets, read_samples(view, samples)

@@ -1,0 +1,65 @@
+"""The loop of a worker that runs pieces of parallel segments."""
+
+import time
+from typing import Any
+
+from scena.data.engine.channel import Channel
+from scena.data.engine.codec import SlotWriter, read_header
+from scena.data.engine.failure import describe_failure
+from scena.data.engine.memory import SharedMemory
+from scena.data.engine.results import read_piece, write_batch, write_piece
+from scena.data.segments import ParallelSegment
+from scena.data.work import Piece, Work
+
+
+class TaskServer:
+    """Takes tasks from its channel, in order, until the channel ends."""
+
+    def __init__(self, channel: Channel, memory: SharedMemory, work: Work) -> None:
+        self._channel = channel
+        self._memory = memory
+        self._work = work
+        self._segments: dict[int, ParallelSegment] = {}
+
+    def run(self) -> None:
+        """Serves until the parent closes the channel."""
+        while True:
+            try:
+                message = self._channel.receive()
+            except EOFError:
+                return
+            self._channel.send(self._task(*message))
+
+    def _task(
+        self, generation: int, task: int, place: int, epoch: int, slot: int, source: Any, pieces: Any
+    ) -> list[Any]:
+        start = time.perf_counter()
+        writer = SlotWriter(self._memory, slot)
+        try:
+            results = self._results(writer, place, epoch, source, pieces)
+            header = writer.header(results)
+        except Exception as error:
+            return ["error", generation, task, slot, source and source[0], *describe_failure(error)]
+        skipped = self._work.take_skipped()
+        seconds = time.perf_counter() - start
+        return ["done", generation, task, slot, source and source[0], *header, seconds, writer.size, skipped]
+
+    def _results(self, writer: SlotWriter, place: int, epoch: int, source: Any, pieces: Any) -> list[Any]:
+        if place not in self._segments:
+            self._segments[place] = ParallelSegment(self._work, self._work.segments[place])
+        segment = self._segments[place]
+        stored = None
+        if source is not None:
+            view = self._memory.view(source[0], source[1] + source[2])
+            stored = read_header(view, source[1], source[2])
+        results = []
+        for row, (number, first, last, indices) in enumerate(pieces):
+            piece = Piece(number, range(first, last), indices=indices)
+            if stored is not None:
+                piece.offsets, piece.samples = read_piece(view, stored[row])
+            made = segment.run(piece, epoch)
+            if segment.segment.batches and self._work.batching:
+                results.append(write_batch(self._work, writer, made))
+            else:
+                results.append(write_piece(writer, made))
+        return results

@@ -1,0 +1,28 @@
+"""TFRecord files without TensorFlow: reading, writing, random access, schemas, and records of images.
+
+`tensors.py` is the one module here that needs TensorFlow; it is imported when it is used.
+"""
+
+import importlib
+from typing import Any
+
+_NAMES = {
+    "RecordError": "framing",
+    "RecordFile": "files",
+    "RecordSet": "record_set",
+    "Schema": "schema",
+    "ShardWriter": "files",
+    "dataset_from_tfrecord": "tensors",
+    "dataset_to_tfrecord": "tensors",
+    "dataset_using_generator": "tensors",
+    "decode_example": "example",
+    "encode_example": "example",
+    "write_records": "writing",
+}
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)

@@ -1,0 +1,285 @@
+"""One TFRecord file: written aside and renamed, read in order, or by index.
+
+A compressed file is one ordinary gzip or zlib stream that any reader takes; ours starts afresh every few records, so
+that a record is reached without decompressing all before it. The index beside a file (`FILE.index`) is an array of
+numpy's own format; without one, the file is scanned.
+"""
+
+import contextlib
+import gzip
+import mmap
+import os
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, scan
+
+COMPRESSIONS = ("", "GZIP", "ZLIB")
+BLOCK_SIZE = 1 << 18
+"""Uncompressed bytes between two places where reading a compressed file can start."""
+_KEPT_BLOCKS = 4
+_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name and no time: equal records give equal files
+_ZLIB_HEADER = b"\x78\x9c"
+
+
+def index_path(path: str | Path) -> Path:
+    """Where the index of a record file lies."""
+    return Path(f"{path}.index")
+
+
+class ShardWriter:
+    """Writes one record file. It appears under its name, with its index, when the `with` block ends without an error."""
+
+    def __init__(self, path: str | Path, compression: str = "") -> None:
+        self.path = Path(path)
+        self.count = 0
+        self._entries: list[tuple[int, int]] = []
+        self._temporary = self.path.with_name(f".{self.path.name}.writing-{os.getpid()}")
+        self._stream = open_sink(self._temporary, compression)
+
+    def write(self, data: bytes) -> None:
+        """Appends one record."""
+        self._entries.append(self._stream.write(frame(data)))
+        self.count += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: BaseException | TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def close(self) -> None:
+        """Completes the file and gives it its name."""
+        size = self._stream.close()
+        write_index(self.path, np.array([*self._entries, (size, 0)], np.int64))
+        os.replace(self._temporary, self.path)
+        sync_folder(self.path.parent)
+
+    def discard(self) -> None:
+        """Removes what was written."""
+        self._stream.close()
+        self._temporary.unlink(missing_ok=True)
+
+
+def write_index(path: Path, entries: np.ndarray[Any, Any]) -> None:
+    """Writes the index of a record file: a row for each record, and a last one with the size of the file."""
+    temporary = path.with_name(f".{path.name}.index.writing-{os.getpid()}")
+    with temporary.open("wb") as file:
+        np.save(file, entries, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, index_path(path))
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class PlainSink:
+    """Frames one after the other. An index row is (offset, 0)."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = 0
+
+    def write(self, data: bytes) -> tuple[int, int]:
+        """Writes a frame; returns its index row."""
+        row = (self._size, 0)
+        self._file.write(data)
+        self._size += len(data)
+        return row
+
+    def close(self) -> int:
+        """Completes the file; returns its size."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return self._size
+
+
+class CompressedSink:
+    """Frames in a deflate stream that starts afresh at each block. A row is (start of the block, offset within it)."""
+
+    def __init__(self, file: BinaryIO, compression: str) -> None:
+        self._file = file
+        self._gzip = compression == "GZIP"
+        self._deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._check = 0 if self._gzip else 1
+        self._total = self._within = 0
+        self._size = file.write(_GZIP_HEADER if self._gzip else _ZLIB_HEADER)
+        self._block = self._size
+
+    def write(self, data: bytes) -> tuple[int, int]:
+        """Writes a frame; returns its index row."""
+        row = (self._block, self._within)
+        self._check = (zlib.crc32 if self._gzip else zlib.adler32)(data, self._check)
+        self._size += self._file.write(self._deflate.compress(data))
+        self._total += len(data)
+        self._within += len(data)
+        if self._within >= BLOCK_SIZE:
+            self._size += self._file.write(self._deflate.flush(zlib.Z_FULL_FLUSH))
+            self._block, self._within = self._size, 0
+        return row
+
+    def close(self) -> int:
+        """Completes the file; returns its size."""
+        self._size += self._file.write(self._deflate.flush())
+        if self._gzip:
+            trailer = self._check.to_bytes(4, "little") + (self._total & 0xFFFFFFFF).to_bytes(4, "little")
+        else:
+            trailer = self._check.to_bytes(4, "big")
+        self._size += self._file.write(trailer)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return self._size
+
+
+def open_sink(path: Path, compression: str) -> PlainSink | CompressedSink:
+    """A new file for frames."""
+    if compression not in COMPRESSIONS:
+        raise DataError(f"compression is one of {', '.join(map(repr, COMPRESSIONS))}. Received: {compression!r}.")
+    file = path.open("wb", buffering=1 << 20)
+    return CompressedSink(file, compression) if compression else PlainSink(file)
+
+
+def compression_of(path: Path) -> str:
+    """The compression of a record file, told from its first bytes."""
+    with path.open("rb") as file:
+        start = file.read(12)
+    if start[:2] == b"\x1f\x8b":
+        return "GZIP"
+    # a plain file starts with a length of 8 bytes; 0x78 there would be a record of a huge size, or of 120 bytes
+    if len(start) >= 2 and start[0] == 0x78 and (start[0] * 256 + start[1]) % 31 == 0 and start[2:8] != bytes(6):
+        return "ZLIB"
+    return ""
+
+
+class RecordFile:
+    """The records of one file, by index; each is checked when it is read."""
+
+    def __init__(self, path: str | Path, compression: str | None = None) -> None:
+        self.path = Path(path)
+        try:
+            self.size = self.path.stat().st_size
+            self.compression = compression_of(self.path) if compression is None else compression
+        except OSError as error:
+            raise DataError(f"The record file {str(self.path)!r} cannot be read: {error.strerror}.") from None
+        self._map: mmap.mmap | bytes | None = None
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._index: np.ndarray[Any, Any] | None = None
+        self._whole: bytes | None = None
+
+    @property
+    def index(self) -> np.ndarray[Any, Any]:
+        """The rows of the index, without the last one."""
+        if self._index is None:
+            self._index = self._stored_index()
+            if self._index is None:
+                self._index = self._scanned_index()
+        return self._index
+
+    @property
+    def has_index(self) -> bool:
+        """Whether a fitting index lies beside the file."""
+        return self._stored_index() is not None
+
+    def _stored_index(self) -> np.ndarray[Any, Any] | None:
+        try:
+            rows = np.load(index_path(self.path), mmap_mode=None, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or int(rows[-1, 0]) != self.size:
+            return None  # it belongs to another version of the file
+        return np.asarray(rows[:-1])
+
+    def _scanned_index(self) -> np.ndarray[Any, Any]:
+        if self.compression:
+            self._whole = self._decompressed()
+            offsets = [(-1, offset) for offset, _ in scan(self._whole, str(self.path))]
+        else:
+            offsets = [(offset, 0) for offset, _ in scan(self._buffer(), str(self.path))]
+        return np.array(offsets, np.int64).reshape(-1, 2)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, place: int) -> bytes:
+        offset, within = self.index[place].tolist()
+        if not self.compression:
+            return record_at(self._buffer(), offset, str(self.path))
+        return record_at(self._block(offset), within, str(self.path))
+
+    def __iter__(self) -> Iterator[bytes]:
+        """All records in order; needs no index."""
+        buffer = self.contents()
+        offset = 0
+        while offset < len(buffer):
+            data = record_at(buffer, offset, str(self.path))
+            yield data
+            offset += OVERHEAD + len(data)
+
+    def contents(self) -> Any:
+        """All frames as one buffer; a damaged compressed file gives what comes before the damage."""
+        return self._decompressed() if self.compression else self._buffer()
+
+    def close(self) -> None:
+        """Frees the file; it is opened again when it is needed."""
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()
+        self._map = self._whole = None
+        self._blocks.clear()
+
+    def _buffer(self) -> Any:
+        if self._map is None:
+            with self.path.open("rb") as file:
+                empty = not os.fstat(file.fileno()).st_size
+                self._map = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return self._map
+
+    def _block(self, start: int) -> bytes:
+        if start < 0:
+            if self._whole is None:
+                self._whole = self._decompressed()
+            return self._whole
+        if start in self._blocks:
+            self._blocks.move_to_end(start)
+            return self._blocks[start]
+        starts = self.index[:, 0]
+        following = int(np.searchsorted(starts, start, side="right"))
+        end = int(starts[following]) if following < len(starts) else self.size
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            block = inflate.decompress(self._buffer()[start:end])
+        except zlib.error as error:
+            raise RecordError(str(self.path), start, f"the compressed data is damaged ({error}), in the block") from None
+        self._blocks[start] = block
+        if len(self._blocks) > _KEPT_BLOCKS:
+            self._blocks.popitem(last=False)
+        return block
+
+    def _decompressed(self) -> bytes:
+        inflate = zlib.decompressobj(47)  # gzip or zlib, by its header
+        parts: list[bytes] = []
+        with self.path.open("rb") as file, contextlib.suppress(zlib.error, gzip.BadGzipFile):
+            while piece := file.read(1 << 20):
+                parts.append(inflate.decompress(piece))
+                while inflate.eof and inflate.unused_data:  # files written in several sessions
+                    rest, inflate = inflate.unused_data, zlib.decompressobj(47)
+                    parts.append(inflate.decompress(rest))
+        return b"".join(parts)

@@ -1,0 +1,131 @@
+"""The frames of a TFRecord file: length, checksum, data, checksum.
+
+Nothing here knows what is inside a record; opening files and compression live in `files.py`.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Protocol
+
+from google_crc32c import value as crc32c
+
+from scena.data.errors import DataError
+
+HEADER = struct.Struct("<QI")
+FOOTER = struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
+OVERHEAD = HEADER.size + FOOTER.size
+_MASK_DELTA = 0xA282EAD8
+
+
+class RecordError(DataError):
+    """A record file is damaged; `offset` says where, `file` in which."""
+
+    def __init__(self, file: str, offset: int, reason: str) -> None:
+        super().__init__(f"{file}: {reason} at byte {offset}.")
+        self.file = file
+        self.offset = offset
+        self.reason = reason
+
+
+class Buffer(Protocol):
+    """What frames are read from: bytes or a memory-mapped file."""
+
+    def __len__(self) -> int:
+        """The number of bytes."""
+
+    def __getitem__(self, place: slice, /) -> bytes:
+        """Some of the bytes."""
+
+
+def masked_crc(data: bytes) -> int:
+    """The checksum of `data` as record files store it."""
+    crc: int = crc32c(data)
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def frame(data: bytes) -> bytes:
+    """`data` as one record."""
+    length = _LENGTH.pack(len(data))
+    return b"".join((length, FOOTER.pack(masked_crc(length)), data, FOOTER.pack(masked_crc(data))))
+
+
+def record_at(buffer: Buffer, offset: int, file: str) -> bytes:
+    """The data of the record that starts at `offset`; raises RecordError if it is not whole."""
+    length = length_at(buffer, offset, file)
+    start = offset + HEADER.size
+    data = buffer[start : start + length]
+    if FOOTER.unpack(buffer[start + length : start + length + FOOTER.size])[0] != masked_crc(data):
+        raise RecordError(file, offset, f"the checksum of a record of {length} bytes is wrong, in the record")
+    return data
+
+
+def length_at(buffer: Buffer, offset: int, file: str) -> int:
+    """The length of the data of the record at `offset`, checked to lie within the file."""
+    header = buffer[offset : offset + HEADER.size]
+    if len(header) < HEADER.size:
+        raise RecordError(file, offset, "the file ends within the header of a record")
+    length, crc = HEADER.unpack(header)
+    if crc != masked_crc(header[:8]):
+        raise RecordError(file, offset, "this is not the start of a record (the checksum of its length is wrong)")
+    if offset + OVERHEAD + length > len(buffer):
+        missing = offset + OVERHEAD + length - len(buffer)
+        raise RecordError(file, offset, f"the file ends {missing} bytes before the end of a record")
+    return int(length)
+
+
+def scan(buffer: Buffer, file: str) -> Iterator[tuple[int, int]]:
+    """(offset, length) of each record, from headers alone."""
+    offset = 0
+    while offset < len(buffer):
+        length = length_at(buffer, offset, file)
+        yield offset, length
+        offset += OVERHEAD + length
+
+
+class Damage:
+    """A part of a file that cannot be read: from `offset` up to `end`."""
+
+    __slots__ = ("end", "offset", "reason")
+
+    def __init__(self, offset: int, end: int, reason: str) -> None:
+        self.offset = offset
+        self.end = end
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"Damage({self.offset}, {self.end}, {self.reason!r})"
+
+
+def salvage(buffer: Buffer, file: str) -> Iterator[bytes | Damage]:
+    """Every whole record of a damaged file, and what lies between them.
+
+    After a damaged record the next one is looked for byte by byte: a header is one whose checksum fits and whose record
+    lies within the file with a fitting checksum, so that data is not taken for a header.
+    """
+    offset, total = 0, len(buffer)
+    while offset < total:
+        try:
+            data = record_at(buffer, offset, file)
+        except RecordError as error:
+            following = _next_record(buffer, offset + 1, file)
+            yield Damage(offset, following, error.reason)
+            offset = following
+            continue
+        yield data
+        offset += OVERHEAD + len(data)
+
+
+def _next_record(buffer: Buffer, offset: int, file: str) -> int:
+    total = len(buffer)
+    while offset + OVERHEAD <= total:
+        header = buffer[offset : offset + HEADER.size]
+        length, crc = HEADER.unpack(header)
+        if offset + OVERHEAD + length <= total and crc == masked_crc(header[:8]):
+            try:
+                record_at(buffer, offset, file)
+                return offset
+            except RecordError:
+                pass
+        offset += 1
+    return total
