@@ -139,7 +139,7 @@ class _Writer:
             return
         if isinstance(shared := place.get(key), dict) and not (shared.keys() & inside.keys()):
             shared.update(inside)  # two params objects under one name at the root
-        elif key in place and place is not own:
+        elif key in place and (place is not own or key != field.name):
             own[field.name] = _shortened(inside)
         else:
             place[key] = _shortened(inside)

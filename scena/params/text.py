@@ -6,7 +6,7 @@ import json
 import typing
 from typing import Any
 
-from scena.params.convert import Mismatch, convert, describe
+from scena.params.convert import Mismatch, convert, describe, leaf_to_raw
 from scena.params.kinds import peel
 
 
@@ -155,7 +155,7 @@ def _same(first: Any, second: Any, hint: Any) -> bool:
         one, two = convert(first, hint), convert(second, hint)
     except Mismatch:
         return False
-    return repr(one) == repr(two)
+    return repr(leaf_to_raw(one, hint)) == repr(leaf_to_raw(two, hint))
 
 
 def _is_number(word: str) -> bool:

@@ -1,0 +1,127 @@
+"""The help text: the flags of the current selection, grouped; byte for byte at two widths."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scena.params import Params, param, parse
+from tests.params.trees import Root
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+ROOT = Path(__file__).parents[2]
+
+
+class Options(Params):
+    params: Path | None = param(None, help="start from stored parameters, 100 %")
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str, width: int = 120) -> str:
+    os.environ["COLUMNS"] = str(width)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            parse(
+                Root(), [*words, "--help"], prog="scena train x", description="Tells digits apart.", options=Options()
+            )
+    finally:
+        os.environ["COLUMNS"] = "120"
+    assert caught.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "width"),
+    [
+        ("default_80.txt", "", 80),
+        ("default_120.txt", "", 120),
+        ("selected_120.txt", "--model.graph MLP --early_stopping EarlyStopping --data.processors Crop Crop --trainer.epochs 3", 120),
+    ],
+)  # fmt: skip
+def test_the_text(name: str, words: str, width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, *words.split(), width=width)
+    path = SNAPSHOTS / name
+    if os.environ.get("SNAPSHOT_UPDATE"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_only_what_the_selection_accepts_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--model.graph", "MLP")
+    assert "--model.graph.nodes" in text
+    assert "--model.graph.filters" not in text
+    assert "--trainer.step" not in text  # hidden
+    assert "n_epochs" not in text  # an alias
+    assert "--early_stopping.n_to_go" not in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--trainer.epochs x",
+        "--nothing 3",
+        "--learning_rate Wrong",
+        "word",
+        "--trainer.epochs 3 --trainer.epochs 4",
+        "--config none.yaml",
+        "--config_set x",
+    ],
+)
+def test_mistakes_do_not_keep_the_help_from_showing(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--model.graph.nodes" in shown(capsys, *words.split(), "--model.graph", "MLP")
+
+
+PROGRAM = """
+import sys
+from scena.params import ParamsError, parse
+from tests.params.trees import Root
+try:
+    parse(Root(), sys.argv[1:], prog="x")
+except (ParamsError, SystemExit) as end:
+    print(end, file=sys.stderr)
+print(*sys.modules)
+"""
+
+HEAVY = {"numpy", "keras", "tensorflow", "pandas", "rich"}
+NOT_FOR_HELP = HEAVY | {"dataclasses", "inspect", "msgspec", "yaml", "logging", "asyncio", "difflib", "shutil"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "unwanted"),
+    [
+        ("--help", "0", NOT_FOR_HELP),
+        ("--model.graph MLP --model.graph.nodes 3 -h", "0", NOT_FOR_HELP),
+        ("--nothing 1", "--nothing does not exist", HEAVY),
+        ("--trainer.epochs x --data.lists a", "--trainer.epochs: expected a whole number, received 'x'", HEAVY),
+    ],
+)
+def test_help_and_errors_load_only_what_they_need(words: str, message: str, unwanted: set[str]) -> None:
+    command = [sys.executable, "-c", PROGRAM, *words.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == message
+    assert not unwanted & set(done.stdout.splitlines()[-1].split())
+
+
+def test_a_terminal_gets_colours() -> None:
+    reader, writer = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, "--help"], cwd=ROOT, stdout=writer, env=environment)
+    os.close(writer)
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(reader, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(reader)
+    text = b"".join(chunks).decode()
+    assert process.wait() == 0
+    assert "\x1b[" in text
+    assert "--model.graph" in text

@@ -1,0 +1,104 @@
+"""The JSON schema: files that the command line reads are valid, others are not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from scena.params import dump_yaml, json_schema
+from scena.params.yaml_reader import read
+from tests.params.test_dump import LINES
+from tests.params.test_files import LONG, SETS, SHORT
+from tests.params.trees import Root, parsed
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    schema = json.loads(json.dumps(json_schema(Root(), "training")))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def is_valid(validator: Any, text: str, folder: Path) -> bool:
+    path = folder / "file.yaml"
+    path.write_text(text, encoding="utf-8")
+    return bool(validator.is_valid(read(str(path))))
+
+
+GOOD = [
+    "",
+    "{}",
+    SHORT,
+    LONG,
+    SETS.partition("lost:")[0],
+    "model: {graph: MLP}",
+    "model: {graph: {class: MLP, nodes: []}}",
+    "learning_rate: ExponentialDecay",
+    "learning_rate: LearningRateParams",
+    "learning_rate: 0.5",
+    "learning_rate: {class: ExponentialDecay, decay: 1}",
+    "early_stopping: null",
+    "data: {processors: {Augment: {p: 0.1}}, dataset: mnist, lists: [a]}",
+    "data: {weights: {a: null, b: 3}}",
+    "trainer: {extra: {anything: [1]}, val_every: 3, shapes: [[1], []], step: 3}",
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_real_files_are_valid(validator: Any, text: str, tmp_path: Path) -> None:
+    assert is_valid(validator, text, tmp_path)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("full", [False, True])
+def test_printed_parameters_are_valid(validator: Any, line: str, full: bool, tmp_path: Path) -> None:
+    text = dump_yaml(parsed(*line.split()).params, Root(), full=full, comments=True)
+    assert is_valid(validator, text, tmp_path), text
+
+
+BAD = [
+    "[]",
+    "3",
+    "modle: {}\ntrainer: {}",
+    "model: {grahp: CNN}",
+    "model: {graph: CMN}",
+    "model: {graph: {class: CNN, nodes: [1]}}",
+    "model: {graph: {class: MLP, nodes: [x]}}",
+    "model: {graph: {class: CNN, filters: [0]}}",
+    "model: {n_classes: 1}",
+    "trainer: {epochs: 1.5}",
+    "trainer: {epochs: null}",
+    "trainer: {note: 5}",
+    "trainer: {force_eager: maybe}",
+    "learning_rate: fast",
+    "early_stopping: {mode: best}",
+    "data: {dataset: cifar}",
+    "data: {processors: Crop}",
+    "data: {processors: [Flip]}",
+    "data: {processors: [{class: Crop, p: 1}]}",
+    "data: {processors: [{class: Crop, size: [1]}]}",
+    "run_eagerly: 3",
+    "one: {extends: 3}",
+    "one: {trainer: {epochs: x}}",
+]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_wrong_files_are_not_valid(validator: Any, text: str, tmp_path: Path) -> None:
+    assert not is_valid(validator, text, tmp_path)
+
+
+def test_it_explains_and_knows_defaults() -> None:
+    schema = json_schema(Root)
+    cnn = schema["$defs"]["CNN"]
+    assert cnn["description"] == "Convolutions and a dense layer."
+    assert cnn["properties"]["dense"] == {
+        "type": "integer",
+        "minimum": 1,
+        "description": "units of the dense layer after them",
+        "default": 100,
+    }
+    assert schema["$defs"]["parameters"]["properties"]["run_eagerly"]["description"] == "op by op, for debugging"
+    assert schema["title"] == "Root"
