@@ -1,7 +1,5 @@
 """Writing an export: a directory with everything a prediction needs, which appears as a whole and can be moved."""
 
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,37 +11,6 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     from scena.model.built import BuiltModel
-
-
-def replace_directory(directory: Path, fill: "Callable[[Path], None]") -> None:
-    """Fills a directory aside, then puts it in the place of `directory`; what was there stays until then.
-
-    Args:
-        directory: where the new directory is to appear.
-        fill: writes the content into the directory it is given.
-    """
-    aside, old = directory.with_name(f".{directory.name}.new"), directory.with_name(f".{directory.name}.old")
-    recover_directory(directory)
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    try:
-        fill(aside)
-        _sync(aside)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    if directory.exists():
-        directory.rename(old)
-    aside.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def recover_directory(directory: Path) -> None:
-    """Brings back the old directory if a replacement was cut off between its two renames."""
-    old = directory.with_name(f".{directory.name}.old")
-    if old.is_dir() and not directory.exists():
-        old.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_model(directory: Path, built: "BuiltModel") -> None:
@@ -77,12 +44,3 @@ def _signature(graph: keras.Model) -> "dict[str, tf.TensorSpec]":
 
     inputs = graph.input if isinstance(graph.input, dict) else {tensor.name: tensor for tensor in graph.inputs}
     return {name: tf.TensorSpec(tensor.shape, tensor.dtype, name=name) for name, tensor in inputs.items()}
-
-
-def _sync(directory: Path) -> None:
-    for path in [*directory.rglob("*"), directory]:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

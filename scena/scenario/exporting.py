@@ -1,13 +1,15 @@
 """What a scenario writes into an export directory, and how it is completed at the end of a training."""
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 
 from scena.data.resource import export_resources
+from scena.durable import put_in_place, replace_directory, sync_tree
 from scena.params import Params
-from scena.prediction.export import replace_directory, write_model, write_saved_model
+from scena.prediction.export import write_model, write_saved_model
 from scena.scenario.stored import EXPORT_FILE, describe, write_description
 
 if TYPE_CHECKING:
@@ -40,11 +42,18 @@ def complete_export(built: "BuiltModel", directory: Path) -> None:
     """Adds the SavedModel of the weights that are stored there; the weights in memory stay as they are."""
     if not (directory / EXPORT_FILE).is_file() or (directory / "saved_model").exists():
         return
+    aside = directory.with_name(f".{directory.name}.saved_model")
+    shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here
     variables = built.prediction_model.variables
     before = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
     try:
         built.load_weights(directory / "model.keras")
-        write_saved_model(directory, built)
+        write_saved_model(aside, built)
+        sync_tree(aside)
+        # the default graph comes last: its presence says that all are there
+        for path in sorted(aside.iterdir(), reverse=True):
+            put_in_place(path, directory / path.name)
     finally:
+        shutil.rmtree(aside, ignore_errors=True)
         for variable, value in zip(variables, before, strict=True):
             variable.assign(value)

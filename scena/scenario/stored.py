@@ -5,6 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from scena.durable import write_file
 from scena.params import Params, ParamsError, build, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
@@ -27,9 +28,7 @@ def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any
 
 def write_description(path: Path, description: dict[str, Any]) -> None:
     """Writes the file aside and puts it in place at once."""
-    aside = path.with_name(f".{path.name}.tmp")
-    aside.write_text(json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    aside.replace(path)
+    write_file(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_description(path: Path) -> dict[str, Any]:

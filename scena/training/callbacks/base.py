@@ -23,6 +23,10 @@ class TrainerCallback(keras.callbacks.Callback):
     def on_validation(self, logs: dict[str, float]) -> None:
         """Called after a validation or LAV with its results (`val_…` and `lav_…`), at whatever step it happened."""
 
+    def variables(self) -> list[keras.Variable]:
+        """Variables that belong to neither the model nor the optimizer; checkpoints keep them (an EMA of the weights, for example)."""
+        return []
+
     def state(self) -> dict[str, Any]:
         """What a checkpoint has to keep of this callback, as plain data."""
         return {}
