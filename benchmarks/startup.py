@@ -1,0 +1,81 @@
+"""How long the command line takes to start, beside a bare interpreter and `import tensorflow`.
+
+    python benchmarks/startup.py [--rounds 7] [--scenario examples.tutorial.full] [--tensorflow False]
+
+Prints the median wall time of each command, in rounds that take turns so that a busy machine is unfair to none of them,
+and the ratio to `python -c pass`. Bytecode is compiled first: that is done once at set-up, not at each start.
+"""
+
+import compileall
+import importlib.util
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from scena.params import Params, param, parse_options
+
+ROOT = Path(__file__).resolve().parents[1]
+BAR = 10  # help may take so many bare starts
+
+
+class Options(Params):
+    """What to measure."""
+
+    rounds: int = param(7, ge=1, help="how often each command is run")
+    scenario: str = param("examples.tutorial.full", help="the scenario whose help is shown")
+    tensorflow: bool = param(True, help="measure `import tensorflow` too (seconds a round)")
+
+
+def commands(options: Options) -> dict[str, list[str]]:
+    """What is measured: its name -> the arguments of the interpreter."""
+    python = {"python -c pass": ["-c", "pass"], "import scena.params": ["-c", "import scena.params"]}
+    if options.tensorflow and importlib.util.find_spec("tensorflow") is not None:
+        python["import tensorflow"] = ["-c", "import tensorflow"]
+    if importlib.util.find_spec("scena.commands") is None:
+        return python
+    train = ["train", options.scenario]
+    scena = {
+        "scena --help": ["--help"],
+        f"scena train {options.scenario} --help": [*train, "--help"],
+        "one unknown flag": [*train, "--no.such.flag", "1"],
+        "one wrong value": [*train, "--trainer.epochs", "many"],
+    }
+    return {**python, **{name: ["-m", "scena", *arguments] for name, arguments in scena.items()}}
+
+
+def main() -> None:
+    """Measures and prints."""
+    options, rest = parse_options(Options, sys.argv[1:])
+    if rest:
+        sys.exit(f"unexpected: {' '.join(rest)}")
+    for folder in ("scena", "examples"):
+        compileall.compile_dir(str(ROOT / folder), quiet=2)
+    measured = commands(options)
+    times: dict[str, list[float]] = {name: [] for name in measured}
+    for round_number in range(options.rounds + 1):
+        for name, arguments in measured.items():
+            seconds = run(arguments)
+            if round_number:  # the first round only fills the caches of the disk
+                times[name].append(seconds)
+    bare = statistics.median(times["python -c pass"])
+    width = max(map(len, times)) + 2
+    print(f"{'':{width}}{'median':>10}{'fastest':>10}{'ratio':>8}")
+    for name, seconds_of in times.items():
+        median = statistics.median(seconds_of)
+        print(f"{name:{width}}{median * 1000:>7.0f} ms{min(seconds_of) * 1000:>7.0f} ms{median / bare:>7.1f}x")
+    print(f"\nThe bar: help of {options.scenario} within {BAR} bare starts ({BAR * bare * 1000:.0f} ms here).")
+
+
+def run(arguments: list[str]) -> float:
+    """The wall time of one start of the interpreter, with its output in a pipe."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, check=False)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
