@@ -47,7 +47,9 @@ def test_a_module_is_found_by_name_and_by_path(folder: Path, name: str) -> None:
     assert find_scenario(name).name() == "found_module:Mine"
 
 
-@pytest.mark.parametrize("name", ["found_pkg.inner", "found_pkg.inner.scenario", "found_pkg/inner", "found_pkg.inner:Mine"])
+@pytest.mark.parametrize(
+    "name", ["found_pkg.inner", "found_pkg.inner.scenario", "found_pkg/inner", "found_pkg.inner:Mine"]
+)
 def test_a_package_is_found_by_its_scenario_file(folder: Path, name: str) -> None:
     write(folder / "found_pkg" / "__init__.py", "")
     write(folder / "found_pkg" / "inner" / "__init__.py", "")
@@ -85,7 +87,9 @@ def test_what_does_not_exist_gets_suggestions(folder: Path) -> None:
 
 def test_a_missing_import_inside_a_scenario_is_told_apart(folder: Path) -> None:
     write(folder / "found_broken.py", "import not_installed_anywhere\n")
-    with pytest.raises(ScenarioError, match="found_broken imports a module that is not installed: not_installed_anywhere"):
+    with pytest.raises(
+        ScenarioError, match="found_broken imports a module that is not installed: not_installed_anywhere"
+    ):
         find_scenario("found_broken")
 
 
@@ -111,7 +115,9 @@ def test_code_inside_an_export_is_never_imported(folder: Path, monkeypatch: pyte
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("name", ["os:system", "antigravity:x", "this:Zen", "evil", "a b:c", "../x:Y", "os.path:Scenario", ":X"])
+@pytest.mark.parametrize(
+    "name", ["os:system", "antigravity:x", "this:Zen", "evil", "a b:c", "../x:Y", "os.path:Scenario", ":X"]
+)
 def test_a_stored_name_that_is_no_scenario_is_refused_without_importing_it(folder: Path, name: str) -> None:
     before = set(sys.modules)
     with pytest.raises(ScenarioError):
@@ -133,10 +139,16 @@ def test_a_damaged_description_is_an_error_not_a_traceback(folder: Path) -> None
     for text, message in [
         ("{", "Cannot read"),
         ("[]", "is not a description of a run"),
-        (json.dumps({"format": 99, "scenario": "a:B", "trainer": {}}), "has format 99; this version of Scena reads up to"),
+        (
+            json.dumps({"format": 99, "scenario": "a:B", "trainer": {}}),
+            "has format 99; this version of Scena reads up to",
+        ),
     ]:
         write(export / "scenario.json", text)
         done = subprocess.run(
-            [sys.executable, "-m", "scena", "lav", "--export_dir", str(export)], capture_output=True, text=True, check=False
+            [sys.executable, "-m", "scena", "lav", "--export_dir", str(export)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr

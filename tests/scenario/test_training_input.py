@@ -71,7 +71,9 @@ def test_a_directory_that_holds_a_run_is_not_overwritten(tmp_path: Path) -> None
 
 def test_an_output_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(TrainingError, match="Cannot write to the output directory .*Choose another --trainer.output_dir"):
+    with pytest.raises(
+        TrainingError, match="Cannot write to the output directory .*Choose another --trainer.output_dir"
+    ):
         train(tmp_path / "file" / "run")
     if os.geteuid() != 0:
         tmp_path.chmod(0o500)
@@ -109,9 +111,7 @@ def test_a_gpu_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["lav", "predict"])
-def test_a_missing_export_directory_is_named(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_export_directory_is_named(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--export_dir", str(tmp_path / "nothing")]) == 1
     assert f"There is no export directory {tmp_path / 'nothing'}" in capsys.readouterr().err
     assert main([command, "--export_dir", str(tmp_path)]) == 1

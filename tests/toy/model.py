@@ -41,7 +41,7 @@ class ToyModel(ModelBase[ToyModelParams]):
         loss = keras.losses.sparse_categorical_crossentropy(targets["y"], outputs["logits"], from_logits=True)
         return {
             "": lambda: {"loss": loss},
-            "none": lambda: {},
+            "none": dict,
             "tensor": lambda: loss,
             "key": lambda: {"loss": outputs["missing"]},
             "twice": lambda: {"loss": loss, "other": loss},
