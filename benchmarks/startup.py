@@ -19,6 +19,7 @@ from scena.params import Params, param, parse_options
 
 ROOT = Path(__file__).resolve().parents[1]
 BAR = 10  # help may take so many bare starts
+PYTHON = ("python -c pass", "import scena.params", "import tensorflow")
 
 
 class Options(Params):
@@ -30,12 +31,14 @@ class Options(Params):
 
 
 def commands(options: Options) -> dict[str, list[str]]:
-    """What is measured: its name -> the arguments of the interpreter."""
-    python = {"python -c pass": ["-c", "pass"], "import scena.params": ["-c", "import scena.params"]}
-    if options.tensorflow and importlib.util.find_spec("tensorflow") is not None:
-        python["import tensorflow"] = ["-c", "import tensorflow"]
+    """What is measured: its name -> its command line."""
+    python = {name: [sys.executable, "-c", name.removeprefix("python -c ")] for name in PYTHON}
+    if not options.tensorflow or importlib.util.find_spec("tensorflow") is None:
+        del python["import tensorflow"]
     if importlib.util.find_spec("scena.commands") is None:
         return python
+    script = Path(sys.executable).with_name("scena")  # as a user starts it; `python -m` takes some 5 ms more
+    program = [str(script)] if script.is_file() else [sys.executable, "-m", "scena"]
     train = ["train", options.scenario]
     scena = {
         "scena --help": ["--help"],
@@ -43,7 +46,7 @@ def commands(options: Options) -> dict[str, list[str]]:
         "one unknown flag": [*train, "--no.such.flag", "1"],
         "one wrong value": [*train, "--trainer.epochs", "many"],
     }
-    return {**python, **{name: ["-m", "scena", *arguments] for name, arguments in scena.items()}}
+    return {**python, **{name: [*program, *arguments] for name, arguments in scena.items()}}
 
 
 def main() -> None:
@@ -56,8 +59,8 @@ def main() -> None:
     measured = commands(options)
     times: dict[str, list[float]] = {name: [] for name in measured}
     for round_number in range(options.rounds + 1):
-        for name, arguments in measured.items():
-            seconds = run(arguments)
+        for name, command in measured.items():
+            seconds = run(command)
             if round_number:  # the first round only fills the caches of the disk
                 times[name].append(seconds)
     bare = statistics.median(times["python -c pass"])
@@ -69,11 +72,11 @@ def main() -> None:
     print(f"\nThe bar: help of {options.scenario} within {BAR} bare starts ({BAR * bare * 1000:.0f} ms here).")
 
 
-def run(arguments: list[str]) -> float:
-    """The wall time of one start of the interpreter, with its output in a pipe."""
+def run(command: list[str]) -> float:
+    """The wall time of one command, with its output in a pipe."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     start = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, check=False)
+    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
     return time.perf_counter() - start
 
 
