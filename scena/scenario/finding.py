@@ -1,6 +1,5 @@
 """Finding a scenario by the name a user types: `pkg.module`, `pkg.module:Class`, a package, a folder or a `.py` file."""
 
-import ast
 import importlib
 import importlib.util
 import os
@@ -70,6 +69,8 @@ def list_scenarios() -> list[str]:
 
 def defined_scenarios(path: Path) -> list[str]:
     """The names of the classes in a source file that look like scenarios."""
+    import ast  # late: `--help` of a named scenario does not search
+
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
