@@ -1,27 +1,38 @@
 """`scena lav --export_dir DIR… [--data.…] [--lav.…]`: load and validate."""
 
-import json
-
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.results import print_results
 from scena.commands.scenario_argument import start_work
 from scena.data.params import DataGeneratorParams
 from scena.evaluation.params import LAVParams
 from scena.params import Params, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
+from scena.scenario.finding import AnyScenario
 
-USAGE = """usage: scena lav --export_dir DIR… [--data.…] [--lav.…] [--json FILE]
+if TYPE_CHECKING:
+    from scena.data.sample import Sample
+    from scena.scenario.loading import LoadedExport
+
+USAGE = """usage: scena lav --export_dir DIR… [--data.…] [--lav.…] [--dump FILE] [--json FILE]
 
 Loads exported models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data.
+Several models are validated in one pass, each on its own and all together by vote.
 `scena lav --export_dir DIR --help` lists everything that can be set."""
+
+Observer = Callable[[str, str, Any, "Sample"], None]
+"""Called with the model's name, the part of the data, the LAV and each predicted sample."""
 
 
 class LavOptions(ExportOptions):
     """Which models to validate, and where the results go."""
 
-    json: Path | None = param(None, help="also write the results to this JSON file")
+    json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
+    dump: Path | None = param(None, help="write targets and predictions to this file, for scena evaluate-dump")
 
 
 class LavRoot(Params):
@@ -39,44 +50,75 @@ def run(arguments: list[str]) -> int:
         return 0
     scenario, exports = open_exports(options, "lav")
     pipelines = exports[0].trainer_params.gen
-    default = LavRoot(data=pipelines.val_gen(), lav=LAVParams(pipeline=pipelines.val))
+    # each sample counts, also those that do not fill a batch
+    default = LavRoot(
+        data=pipelines.val_gen(), lav=LAVParams(pipeline=pipelines.val.replace(batch_drop_remainder=False))
+    )
     parsed = parse(default, rest, prog="scena lav", options=options)
     source: DataGeneratorParams | None = parsed.params.data
     if source is None:
         raise ScenarioError("The run had no validation data; name some with --data.")
     start_work()
-    results: dict[str, dict[str, Any]] = {}
-    for export in exports:
-        lav = scenario.create_lav(export.directory, parsed.params.lav)
-        for name, part in source.parts().items():
-            results[" ".join(filter(None, [str(export.directory), name]))] = _validate(
-                lav, part, len(exports) > 1 or bool(name)
-            )
-    print(table(results))
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    with contextlib.ExitStack() as stack:
+        observers = _observers(stack, options, exports)
+        results = validate(scenario, exports, parsed.params.lav, source, observers)
+    print_results(results, options.json)
     return 0
 
 
-def _validate(lav: Any, source: DataGeneratorParams, several: bool) -> dict[str, Any]:
-    from scena.commands.progress import counting
+def _observers(stack: contextlib.ExitStack, options: LavOptions, exports: "list[LoadedExport]") -> list[Observer]:
+    if options.dump is None:
+        return []
+    from scena.evaluation.dump import DumpWriter
+    from scena.scenario.stored import describe
 
-    with counting("Validating") as advance:
-        results: dict[str, Any] = lav.run(source, advance)
-    del several
+    first = exports[0]
+    header = describe(type(first.scenario), first.trainer_params, models=[str(export.directory) for export in exports])
+    writer = stack.enter_context(DumpWriter(options.dump, {**header, "format": "scena-dump"}))
+    several = len(exports) > 1
+    return [lambda name, part, lav, sample: writer.write(lav.extract_dump_data(sample), name if several else "", part)]
+
+
+def validate(
+    scenario: AnyScenario,
+    exports: "list[LoadedExport]",
+    params: LAVParams,
+    source: DataGeneratorParams,
+    observers: list[Observer],
+) -> dict[str, dict[str, Any]]:
+    """The results by model and part of the data; several models run in one pass where they share their inputs."""
+    groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
+    results: dict[str, dict[str, Any]] = {}
+    for group in groups:
+        lav = scenario.create_multi_lav([export.directory for export in group], params)
+        first = next(iter(lav.lavs.values()))
+        for part, part_source in source.parts().items():
+            for name, values in _run(lav, first, part, part_source, observers).items():
+                results[" ".join(filter(None, [name, part]))] = values
     return results
 
 
-def table(results: dict[str, dict[str, Any]]) -> str:
-    """The results as a text table, a row for each value and a column for each model."""
-    names = list(dict.fromkeys(name for values in results.values() for name in values))
-    rows = [["", *results]] if len(results) > 1 else []
-    rows += [[name, *(_number(values.get(name)) for values in results.values())] for name in names]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers: list[Observer]) -> Any:
+    from scena.commands.progress import counting
+
+    def observe(name: str, sample: "Sample") -> None:
+        for observer in observers:
+            observer(name, part, lav.lavs.get(name, first), sample)
+
+    total = first.create_pipeline(source).samples_per_epoch()
+    with counting(f"Validating {part}".strip(), total) as advance:
+        return lav.run(source, advance, observe if observers else None)
 
 
-def _number(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+def _share_inputs(exports: "list[LoadedExport]") -> bool:
+    import logging
+
+    from scena.data.modes import PipelineMode
+    from scena.scenario.ensemble import check_same_inputs
+
+    try:
+        check_same_inputs(exports, PipelineMode.EVALUATION)
+    except ScenarioError as reason:
+        logging.getLogger(__name__).info("Validating one model after the other: %s", reason)
+        return False
+    return True

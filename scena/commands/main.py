@@ -20,6 +20,7 @@ COMMANDS = {
     "train": Command("train", "train a scenario"),
     "resume": Command("resume", "go on with a run from its last checkpoint"),
     "lav": Command("lav", "load and validate exported models (also: evaluate)"),
+    "evaluate-dump": Command("evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
     "predict": Command("predict", "predict with exported models; several vote"),
     "params": Command("params", "show the parameters of a scenario or a run"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),

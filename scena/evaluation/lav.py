@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import Any
 
+from scena.data.batch import Batch
 from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.data.pipeline import DataPipeline
@@ -12,13 +12,20 @@ from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.params import LAVParams
 from scena.model.built import BuiltModel
-from scena.model.tf_engine import TensorFlowEngine
+from scena.model.tf_engine import Arrays, TensorFlowEngine
 
 logger = logging.getLogger(__name__)
+
+Progress = Callable[[int], None]
+"""Called with the number of samples of each batch, for a progress bar."""
+Observer = Callable[[Sample], None]
+"""Called with each predicted, post-processed sample, for a dump or a report."""
 
 
 class LAV:
     """Validates a model, in its prediction graph, with post-processing and the scenario's evaluator.
+
+    A subclass is named by the scenario's `lav_cls`.
 
     Args:
         params: batch size, processes, device, eager mode.
@@ -30,6 +37,8 @@ class LAV:
         self.params = params
         self.built = built
         self.evaluator: Evaluator[Any] = evaluator if evaluator is not None else Evaluator(None)
+        self.results: dict[str, Any] = {}
+        """What the last validation found."""
         self._model = built.validation_model()
         data = built.data
         self._engine = TensorFlowEngine(
@@ -39,37 +48,65 @@ class LAV:
             logger.info("%s is left out: the prediction graph has no output %r.", method.strip("_"), missing)
 
     def run(
-        self, source: DataGeneratorParams | Iterable[Sample], progress: Callable[[int], None] | None = None
-    ) -> dict[str, float]:
+        self,
+        source: DataGeneratorParams | Iterable[Sample],
+        progress: Progress | None = None,
+        observer: Observer | None = None,
+    ) -> dict[str, Any]:
         """Losses, metrics and evaluator results on one source of data.
 
         Args:
             source: what to validate on.
-            progress: called with the number of samples of each batch, for a progress bar.
+            progress: called with the number of samples of each batch.
+            observer: called with each predicted sample.
         """
-        pipeline = self.built.data.create_pipeline(PipelineMode.EVALUATION, self.params.pipeline, source)
-        return self.run_pipeline(pipeline, progress)
+        return self.run_pipeline(self.create_pipeline(source), progress, observer)
 
-    def run_pipeline(self, pipeline: DataPipeline, progress: Callable[[int], None] | None = None) -> dict[str, float]:
+    def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
+        """The batches that a source is validated in."""
+        return self.built.data.create_pipeline(PipelineMode.EVALUATION, self.params.pipeline, source)
+
+    def run_pipeline(
+        self, pipeline: DataPipeline, progress: Progress | None = None, observer: Observer | None = None
+    ) -> dict[str, Any]:
         """The same on a pipeline that exists already."""
+        with pipeline.stream(repeat=False) as batches:
+            for sample in self.validate((batch, self.predict_batch(batch)) for batch in counted(batches, progress)):
+                if observer is not None:
+                    observer(sample)
+        return self.results
+
+    def predict_batch(self, batch: Batch) -> Arrays:
+        """The outputs of one batch; its losses and metrics are counted."""
+        return self._engine.evaluate(batch.inputs, batch.targets)
+
+    def validate(self, predicted: Iterable[tuple[Batch, Arrays]]) -> Iterator[Sample]:
+        """One validation: each sample after post-processing, once the evaluator has seen it. Sets `results` at its end."""
         self._model.reset_metrics()
         post_proc = self.built.data.create_post_proc(PipelineMode.EVALUATION)
         with self.evaluator:
-            for count, sample in enumerate(post_proc.apply(self._predicted(pipeline, progress))):
+            for count, sample in enumerate(post_proc.apply(unbatched(predicted))):
                 self.evaluator.update_state(sample)
                 if count < self.params.print_limit:
                     self.built.model._print_evaluate(sample, self.built.data, logger.info)
-            results = {name: float(value) for name, value in self._model.results().items()}
-            results.update(self.evaluator.result())
-        return results
+                yield sample
+            measured = {name: float(value) for name, value in self._model.results().items()}
+            self.results = {**measured, **self.evaluator.result()}
 
-    def _predicted(self, pipeline: DataPipeline, progress: Callable[[int], None] | None) -> Iterator[Sample]:
-        return chain.from_iterable(self._batches(pipeline, progress))
+    def extract_dump_data(self, sample: Sample) -> Sample:
+        """What `--dump` keeps of a predicted sample: targets, outputs and meta. Override it to keep more or less."""
+        return sample.new_inputs(None)
 
-    def _batches(self, pipeline: DataPipeline, progress: Callable[[int], None] | None) -> Iterator[Iterable[Sample]]:
-        with pipeline.stream(repeat=False) as batches:
-            for batch in batches:
-                outputs = self._engine.evaluate(batch.inputs, batch.targets)
-                if progress is not None:
-                    progress(batch.size)
-                yield batch.samples(outputs)
+
+def counted(batches: Iterable[Batch], progress: Progress | None) -> Iterator[Batch]:
+    """The batches, each reported once it has been worked on."""
+    for batch in batches:
+        yield batch
+        if progress is not None:
+            progress(batch.size)
+
+
+def unbatched(predicted: Iterable[tuple[Batch, Arrays]]) -> Iterator[Sample]:
+    """The samples of predicted batches, one by one."""
+    for batch, outputs in predicted:
+        yield from batch.samples(outputs)

@@ -13,6 +13,6 @@ class LAVParams(Params):
     """Load and validate: how the validation data is run through the model."""
 
     pipeline: DataPipelineParams = param(inline=True, help="how batches are made")
-    device: DeviceParams = param(help="what to run on")
+    device: DeviceParams = param(flat=True, help="what to compute on")
     run_eagerly: bool = param(False, flat=True, help="run op by op, so that a debugger stops inside the model")
     print_limit: int = param(10, ge=0, help="how many samples the model may print")

@@ -128,9 +128,13 @@ class TrainingModel(keras.Model):
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
         self._check_names(model, losses, metrics, updates)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
-        self.total = keras.metrics.Mean(name="loss")
-        self.loss_means = {name: keras.metrics.Mean(name=name) for name in losses if len(losses) > 1 or name != "loss"}
-        self.metric_means = {name: keras.metrics.Mean(name=name) for name in metrics}
+        # LAV sums in double precision, so that its numbers do not depend on the batch size (JAX has no float64 by default)
+        dtype = "float64" if prediction and keras.backend.backend() == "tensorflow" else None
+        self.total = keras.metrics.Mean(name="loss", dtype=dtype)
+        self.loss_means = {
+            name: keras.metrics.Mean(name=name, dtype=dtype) for name in losses if len(losses) > 1 or name != "loss"
+        }
+        self.metric_means = {name: keras.metrics.Mean(name=name, dtype=dtype) for name in metrics}
 
     def _check_names(self, model: ModelBase[Any], losses: list[str], metrics: list[str], updates: Updates) -> None:
         kind = type(model).__name__

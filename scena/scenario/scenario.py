@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scena.data.database import DataBase
     from scena.evaluation.evaluator import Evaluator
     from scena.evaluation.lav import LAV
+    from scena.evaluation.multi import MultiLAV
     from scena.model.built import BuiltModel
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
@@ -129,6 +130,13 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         return LAV
 
     @classmethod
+    def multi_lav_cls(cls) -> "type[MultiLAV]":
+        """The class of the LAV that validates several models in one pass."""
+        from scena.evaluation.multi import MultiLAV
+
+        return MultiLAV
+
+    @classmethod
     def predictor_cls(cls) -> "type[Predictor]":
         """The class of the predictor."""
         from scena.prediction.predictor import Predictor
@@ -233,6 +241,35 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         return loaded.scenario.create_lav_for(loaded.build(), params)
 
     @classmethod
+    def create_multi_lav(cls, export_dirs: Sequence[str | Path], params: LAVParams | None = None) -> "MultiLAV":
+        """LAV of several exported models in one pass, each on its own and all together by vote.
+
+        Args:
+            export_dirs: the models; all must prepare their inputs in the same way.
+            params: batch size, device and so on.
+        """
+        from scena.data.modes import PipelineMode
+        from scena.scenario.ensemble import check_same_inputs
+        from scena.scenario.loading import load_export
+
+        params = params or LAVParams()
+        _select(params.device)
+        exports = [load_export(Path(directory), cls) for directory in export_dirs]
+        check_same_inputs(exports, PipelineMode.EVALUATION)
+        lavs = {str(export.directory): export.scenario.create_lav_for(export.build(), params) for export in exports}
+        predictors = [
+            export.scenario.create_predictor_for(lav.built, PredictorParams(run_eagerly=params.run_eagerly))
+            for export, lav in zip(exports, lavs.values(), strict=True)
+        ]
+        voter = cls.multi_predictor_cls()(PredictorParams(), predictors)
+        evaluator = exports[0].scenario.create_evaluator(predictors[0].data)
+        return cls.multi_lav_cls()(lavs, voter.vote, evaluator)
+
+    def create_predictor_for(self, built: "BuiltModel", params: PredictorParams) -> "Predictor":
+        """A predictor of a model that is in memory."""
+        return self.predictor_cls()(params, built, **self.predictor_kwargs(built.data))
+
+    @classmethod
     def create_predictor(
         cls, export_dir: str | Path | Sequence[str | Path], params: PredictorParams | None = None
     ) -> "Predictor":
@@ -242,15 +279,20 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
             export_dir: a run's `best` or `export` directory, or several of them.
             params: batch size, device and so on.
         """
+        from scena.data.modes import PipelineMode
+        from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import load_export
 
         params = params or PredictorParams()
         _select(params.device)
-        if isinstance(export_dir, str | Path):
-            loaded = load_export(Path(export_dir), cls)
-            built = loaded.build()
-            return cls.predictor_cls()(params, built, **loaded.scenario.predictor_kwargs(built.data))
-        return cls.multi_predictor_cls()(params, [cls.create_predictor(single, params) for single in export_dir])
+        single = isinstance(export_dir, str | Path)
+        directories = [export_dir] if isinstance(export_dir, str | Path) else export_dir
+        exports = [load_export(Path(directory), cls) for directory in directories]
+        predictors = [export.scenario.create_predictor_for(export.build(), params) for export in exports]
+        if single:
+            return predictors[0]
+        check_same_inputs(exports, PipelineMode.PREDICTION)
+        return cls.multi_predictor_cls()(params, predictors)
 
 
 def _select(device: Any) -> None:

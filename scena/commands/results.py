@@ -1,0 +1,47 @@
+"""Results on the terminal and as JSON, as `lav` and `evaluate-dump` show them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+Results = dict[str, dict[str, Any]]
+"""Named values by model (and part of the data)."""
+
+
+def print_results(results: Results, json_file: Path | None) -> None:
+    """Prints a table, and writes JSON if a file is given; with `-` only the JSON is printed."""
+    text = json.dumps(_plain(results), indent=1, ensure_ascii=False)
+    if json_file is not None and str(json_file) == "-":
+        print(text)
+        return
+    print(table(results))
+    if json_file is not None:
+        json_file.write_text(text + "\n", encoding="utf-8")
+
+
+def table(results: Results) -> str:
+    """The results as a text table, a row for each value and a column for each model."""
+    names = list(dict.fromkeys(name for values in results.values() for name in values))
+    rows = [["", *results]] if len(results) > 1 else []
+    rows += [[name, *(number(values.get(name)) for values in results.values())] for name in names]
+    if not rows:
+        return "There are no results: the model has no metrics, and the scenario no evaluator."
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def number(value: Any) -> str:
+    """A result for a table: six digits of a number, nothing where there is none."""
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

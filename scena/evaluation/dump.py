@@ -1,0 +1,179 @@
+"""Predictions on disk, to be evaluated later without the model: JSON lines, read and written one sample at a time.
+
+The first line describes the file; each further line is one predicted sample of one model. An array is an object with its type, its
+shape and its bytes in base64 (`$array`), so that it comes back exactly; everything else is plain JSON. `.gz` at the end of the
+name compresses the file.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+import numpy as np
+
+from scena.data.sample import Sample
+from scena.errors import ScenaError
+
+FORMAT = "scena-dump"
+VERSION = 1
+_PARTS = ("inputs", "targets", "outputs", "meta")
+
+
+class DumpError(ScenaError, ValueError):
+    """A file is not a dump, or a sample cannot be written to one."""
+
+
+class DumpWriter:
+    """Writes predicted samples to a dump. Use it in a `with` block.
+
+    Args:
+        path: the file to write; `.gz` at its end compresses it.
+        header: what to note in the first line, for example the scenario and the models.
+    """
+
+    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+        self.path = path
+        self._header = {"format": FORMAT, "version": VERSION, **header}
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = _open(self.path, "wt")
+        except OSError as error:
+            raise DumpError(f"Cannot write the dump {self.path}: {error.strerror or error}.") from error
+        self._write(self._header)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, sample: Sample, model: str = "", data: str = "") -> None:
+        """Writes one sample.
+
+        Args:
+            sample: what is kept of it is everything that is not None.
+            model: which model predicted it, if there are several.
+            data: which list or part of the data it belongs to, if there are several.
+        """
+        record: dict[str, Any] = {"model": model} if model else {}
+        if data:
+            record["data"] = data
+        for part in _PARTS:
+            value = getattr(sample, part)
+            if value is not None:
+                record[part] = to_json(value)
+        self._write(record)
+
+    def _write(self, record: dict[str, Any]) -> None:
+        assert self._file is not None, "DumpWriter is used in a `with` block"
+        self._file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The first line of a dump, checked."""
+    with _reading(path) as file:
+        return _header(file, path)
+
+
+def read_dump(path: Path) -> Iterator[tuple[str, str, Sample]]:
+    """The samples of a dump, one at a time: (model, data, sample)."""
+    with _reading(path) as file:
+        _header(file, path)
+        for number, line in enumerate(file, 2):
+            try:
+                record = json.loads(line)
+                sample = Sample(**{part: from_json(record[part]) for part in _PARTS if part in record})
+                yield record.get("model", ""), record.get("data", ""), sample
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise DumpError(
+                    f"{path}, line {number} is damaged: {error}. Was the dump written to its end?"
+                ) from error
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON; arrays and numpy numbers keep their type, shape and every bit."""
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        entry: dict[str, Any] = {"dtype": array.dtype.str if array.dtype.kind != "V" else array.dtype.name}
+        entry["shape"] = list(array.shape)
+        if array.dtype.kind == "O":
+            return {"$array": [to_json(item) for item in array.flat], **entry}
+        return {"$array": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii"), **entry}
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, dict):
+        reserved = [key for key in value if key in ("$array", "$bytes") or not isinstance(key, str)]
+        if reserved:
+            raise DumpError(f"A dump cannot hold a dict with the key {reserved[0]!r}: keys are other texts. Rename it.")
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    raise DumpError(
+        f"A dump cannot hold a {type(value).__name__}. Make it an array, a number, a text, a list or a dict in LAV.extract_dump_data."
+    )
+
+
+def from_json(value: Any) -> Any:
+    """The value that `to_json` wrote."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$bytes" in value:
+        return base64.b64decode(value["$bytes"])
+    if "$array" not in value:
+        return {key: from_json(item) for key, item in value.items()}
+    shape, dtype = tuple(value["shape"]), _dtype(value["dtype"])
+    if dtype.kind == "O":
+        objects = np.empty(len(value["$array"]), object)
+        objects[:] = [from_json(item) for item in value["$array"]]
+        return objects.reshape(shape)
+    array = np.frombuffer(base64.b64decode(value["$array"]), dtype).reshape(shape)
+    return array[()] if shape == () else array
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # bfloat16 and its kin
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def _open(path: Path, mode: str) -> IO[str]:
+    if path.suffix == ".gz":
+        return cast(IO[str], gzip.open(path, mode, encoding="utf-8"))
+    return cast(IO[str], path.open(mode, encoding="utf-8"))
+
+
+def _reading(path: Path) -> IO[str]:
+    try:
+        return _open(path, "rt")
+    except OSError as error:
+        raise DumpError(f"Cannot read the dump {path}: {error.strerror or error}.") from error
+
+
+def _header(file: IO[str], path: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(file.readline())
+    except (ValueError, OSError) as error:
+        raise DumpError(f"{path} is not a dump of `scena lav --dump`: {error}.") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise DumpError(f"{path} is not a dump of `scena lav --dump`: its first line does not say {FORMAT!r}.")
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise DumpError(
+            f"{path} has version {header.get('version')!r}; this Scena reads up to {VERSION}. Update Scena."
+        )
+    return header

@@ -1,0 +1,106 @@
+"""Several models validated in one pass over the data, each on its own and, if they can vote, together."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import tee
+from typing import Any
+
+from scena.data.batch import Batch
+from scena.data.modes import PipelineMode
+from scena.data.params import DataGeneratorParams
+from scena.data.sample import Sample
+from scena.evaluation.evaluator import Evaluator
+from scena.evaluation.lav import LAV, Progress, counted, unbatched
+from scena.model.tf_engine import Arrays
+
+Vote = Callable[[list[Arrays]], Arrays]
+"""Combines the outputs of the models on one batch."""
+NamedObserver = Callable[[str, Sample], None]
+"""Called with the name of a model (or "voted") and each of its predicted samples."""
+
+VOTED = "voted"
+
+
+class MultiLAV:
+    """Validates several models of one scenario on the same batches; each batch is prepared once.
+
+    Args:
+        lavs: a LAV for each model, by name; the first one's pipeline prepares the batches.
+        vote: combines the models' outputs; the result is called "voted" and has the evaluator's values only.
+        evaluator: an evaluator for the voted outputs.
+    """
+
+    def __init__(self, lavs: dict[str, LAV], vote: Vote | None = None, evaluator: Evaluator[Any] | None = None) -> None:
+        if not lavs:
+            raise ValueError("A MultiLAV needs at least one model. Received: none.")
+        self.lavs = lavs
+        self.vote = vote
+        self.evaluator: Evaluator[Any] = evaluator if evaluator is not None else Evaluator(None)
+        self._voted: dict[str, Any] = {}
+
+    def run(
+        self,
+        source: DataGeneratorParams | Iterable[Sample],
+        progress: Progress | None = None,
+        observer: NamedObserver | None = None,
+    ) -> dict[str, dict[str, Any]]:
+        """The results of each model, and of their vote, on one source.
+
+        Args:
+            source: what to validate on.
+            progress: called with the number of samples of each batch.
+            observer: called with the name of a model and each of its predicted samples.
+        """
+        first = next(iter(self.lavs.values()))
+        with first.create_pipeline(source).stream(repeat=False) as batches:
+            for name, sample in self._interleaved(_Outputs(batch) for batch in counted(batches, progress)):
+                if observer is not None:
+                    observer(name, sample)
+        results = {name: lav.results for name, lav in self.lavs.items()}
+        return {**results, VOTED: self._voted} if self._voted else results
+
+    def _interleaved(self, outputs: "Iterable[_Outputs]") -> Iterator[tuple[str, Sample]]:
+        """The samples of all models in turn, so that no batch has to wait for long."""
+        copies = tee(outputs, len(self.lavs) + 1)
+        streams = {
+            name: lav.validate(_predicted(lav, copy))
+            for (name, lav), copy in zip(self.lavs.items(), copies[1:], strict=True)
+        }
+        if self.vote is not None and len(self.lavs) > 1:
+            streams[VOTED] = self._validate_vote(copies[0])
+        del copies  # an unused copy would keep every batch
+        while streams:
+            for name, stream in list(streams.items()):
+                sample = next(stream, None)
+                if sample is None:
+                    del streams[name]
+                else:
+                    yield name, sample
+
+    def _validate_vote(self, outputs: "Iterable[_Outputs]") -> Iterator[Sample]:
+        assert self.vote is not None
+        vote, lavs = self.vote, list(self.lavs.values())
+        voted = ((shared.batch, vote([shared.of(lav) for lav in lavs])) for shared in outputs)
+        post_proc = lavs[0].built.data.create_post_proc(PipelineMode.EVALUATION)
+        with self.evaluator:
+            for sample in post_proc.apply(unbatched(voted)):
+                self.evaluator.update_state(sample)
+                yield sample
+            self._voted = self.evaluator.result()
+
+
+def _predicted(lav: LAV, outputs: "Iterable[_Outputs]") -> Iterator[tuple[Batch, Arrays]]:
+    for shared in outputs:
+        yield shared.batch, shared.of(lav)
+
+
+class _Outputs:
+    """A batch and what each model makes of it, computed when it is first asked for."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self._outputs: dict[int, Arrays] = {}
+
+    def of(self, lav: LAV) -> Arrays:
+        if id(lav) not in self._outputs:
+            self._outputs[id(lav)] = lav.predict_batch(self.batch)
+        return self._outputs[id(lav)]
