@@ -121,8 +121,7 @@ class Trainer:
         steps = self._steps_per_epoch(train_data)
         schedule = params.learning_rate.create(steps or 1, params.epochs)
         model = built.training_model()
-        model.compile(optimizer=create_optimizer(params.optimizer, schedule))
-        model.optimizer.build(model.trainable_variables)
+        model.compile(optimizer=create_optimizer(params.optimizer, schedule, model.trainable_variables))
         engine = TensorFlowEngine(
             model, built.data.input_layer_specs(), built.data.target_layer_specs(), eager=params.force_eager
         )

@@ -18,7 +18,7 @@ class ToyGraph(GraphBase[ToyModelParams]):
         super().__init__(params, **kwargs)
         regularizer = keras.regularizers.L2(params.l2) if params.l2 else None
         self.hidden = layers.Dense(params.units, activation="tanh", kernel_regularizer=regularizer)
-        self.dropout = layers.Dropout(0.1)
+        self.dropout = layers.Dropout(params.dropout)
         self.logits = layers.Dense(2)
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:

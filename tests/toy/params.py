@@ -28,6 +28,7 @@ class ToyModelParams(ModelBaseParams, builds=".model:ToyModel"):
     """Two dense layers."""
 
     units: int = param(4, ge=1, help="units of the hidden layer")
+    dropout: float = param(0.1, ge=0, lt=1, help="share of hidden units switched off")
     l2: float = param(0.0, ge=0, help="weight of the L2 regularisation")
     wrong: str = param("", help="which part to get wrong")
 

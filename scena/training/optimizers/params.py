@@ -1,22 +1,47 @@
 """Parameters of the optimizers, each with only its own flags. Choose with `--optimizer NAME`."""
 
+import re
+
 from scena.params import Params, param
+
+NO_DECAY = r"(^|/)(bias|gamma|beta)$|norm"
+"""Biases and the weights of normalisations: decaying them towards zero rarely helps."""
 
 
 class OptimizerParams(Params, abstract=True):
     """How gradients change the weights."""
 
+
+class GradientOptimizerParams(OptimizerParams, abstract=True):
+    """What every optimizer can do with gradients and weights, apart from its own rule."""
+
     clip_value: float | None = param(None, gt=0, help="clip each gradient value to ± this")
     clip_norm: float | None = param(None, gt=0, help="scale each gradient down to this norm")
     clip_global_norm: float | None = param(None, gt=0, help="scale all gradients down together to this norm")
+    weight_decay: float = param(0.0, ge=0, help="share of the weights taken away per step, times the learning rate")
+    weight_decay_exclude: str = param(
+        NO_DECAY, help="regular expression on variable paths that are not decayed (default: biases, normalisation)"
+    )
+    gradient_accumulation_steps: int = param(
+        1,
+        ge=1,
+        aliases=["gradient_accumulation", "trainer.gradient_accumulation_steps"],
+        help="batches whose gradients are averaged for one update of the weights",
+    )
 
     def __post_init__(self) -> None:
         given = [name for name in ("clip_value", "clip_norm", "clip_global_norm") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"choose one of {' and '.join(given)}: gradients are clipped in one way only")
+        try:
+            re.compile(self.weight_decay_exclude)
+        except re.error as error:
+            raise ValueError(
+                f"weight_decay_exclude is not a regular expression ({error}): {self.weight_decay_exclude!r}"
+            ) from None
 
 
-class Adam(OptimizerParams, builds="keras.optimizers:Adam"):
+class Adam(GradientOptimizerParams, builds="keras.optimizers:Adam"):
     """Adam: adaptive steps from running moments of the gradient."""
 
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
@@ -25,7 +50,29 @@ class Adam(OptimizerParams, builds="keras.optimizers:Adam"):
     amsgrad: bool = param(False, help="use the largest second moment seen so far")
 
 
-class Adamax(OptimizerParams, builds="keras.optimizers:Adamax"):
+class AdamW(Adam, builds="keras.optimizers:AdamW"):
+    """Adam with weight decay on by default."""
+
+    weight_decay: float = param(0.004, ge=0, help="share of the weights taken away per step, times the learning rate")
+
+
+class AdaBelief(GradientOptimizerParams, builds=".adabelief:AdaBelief"):
+    """Adam whose steps grow where the gradient comes as expected (Zhuang et al. 2020)."""
+
+    beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
+    beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the gradient's variance")
+    epsilon: float = param(1e-14, gt=0, help="keeps the step finite")
+
+
+class RAdam(GradientOptimizerParams, builds=".radam:RAdam"):
+    """Adam whose first steps are rectified while its second moment is still uncertain (Liu et al. 2020)."""
+
+    beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
+    beta_2: float = param(0.999, gt=0, lt=1, aliases=["beta2"], help="decay of the second moment")
+    epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
+
+
+class Adamax(GradientOptimizerParams, builds="keras.optimizers:Adamax"):
     """Adam with the infinity norm."""
 
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
@@ -33,7 +80,7 @@ class Adamax(OptimizerParams, builds="keras.optimizers:Adamax"):
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
 
 
-class Nadam(OptimizerParams, builds="keras.optimizers:Nadam"):
+class Nadam(GradientOptimizerParams, builds="keras.optimizers:Nadam"):
     """Adam with Nesterov momentum."""
 
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
@@ -41,28 +88,28 @@ class Nadam(OptimizerParams, builds="keras.optimizers:Nadam"):
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
 
 
-class Adadelta(OptimizerParams, builds="keras.optimizers:Adadelta"):
+class Adadelta(GradientOptimizerParams, builds="keras.optimizers:Adadelta"):
     """Adadelta: steps scaled by a running average of past steps."""
 
     rho: float = param(0.95, ge=0, lt=1, help="decay of the averages")
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
 
 
-class Adagrad(OptimizerParams, builds="keras.optimizers:Adagrad"):
+class Adagrad(GradientOptimizerParams, builds="keras.optimizers:Adagrad"):
     """Adagrad: smaller steps for parameters that were updated often."""
 
     initial_accumulator_value: float = param(0.1, ge=0, help="where the sum of squares starts")
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
 
 
-class Lion(OptimizerParams, builds="keras.optimizers:Lion"):
+class Lion(GradientOptimizerParams, builds="keras.optimizers:Lion"):
     """Lion: steps by the sign of the momentum."""
 
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="mix of gradient and momentum in the step")
     beta_2: float = param(0.99, ge=0, lt=1, aliases=["beta2"], help="decay of the momentum")
 
 
-class RMSprop(OptimizerParams, builds="keras.optimizers:RMSprop"):
+class RMSprop(GradientOptimizerParams, builds="keras.optimizers:RMSprop"):
     """RMSprop: steps divided by a running average of the gradient's magnitude."""
 
     rho: float = param(0.9, ge=0, lt=1, aliases=["beta2"], help="decay of the average")
@@ -71,8 +118,18 @@ class RMSprop(OptimizerParams, builds="keras.optimizers:RMSprop"):
     centered: bool = param(False, help="divide by the variance instead of the second moment")
 
 
-class SGD(OptimizerParams, builds="keras.optimizers:SGD"):
+class SGD(GradientOptimizerParams, builds="keras.optimizers:SGD"):
     """Stochastic gradient descent."""
 
     momentum: float = param(0.0, ge=0, le=1, help="momentum of the steps")
     nesterov: bool = param(False, help="look ahead along the momentum")
+
+
+class Lookahead(OptimizerParams):
+    """Any optimizer, pulled back every few steps towards slower weights (Zhang et al. 2019)."""
+
+    inner: GradientOptimizerParams = param(Adam(), help="the optimizer that makes the steps")
+    sync_period: int = param(6, ge=1, aliases=["k"], help="steps between two updates of the slow weights")
+    slow_step_size: float = param(
+        0.5, gt=0, le=1, aliases=["alpha"], help="how far the slow weights go towards the fast ones"
+    )

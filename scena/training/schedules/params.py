@@ -1,20 +1,142 @@
 """Parameters of the learning-rate schedules. Choose with `--learning_rate NAME`; a bare number sets `lr`."""
 
+from typing import Literal
+
 from scena.params import Params, param
+from scena.training.trigger import Trigger
 
 
 class LearningRateParams(Params, shorthand="lr", abstract=True):
     """The learning rate and how it changes."""
 
-    lr: float = param(0.001, gt=0, help="the learning rate to start from")
+    lr: float = param(0.001, gt=0, help="the learning rate that the schedule starts from, after the warm-up")
+    warmup: Trigger = param(
+        Trigger(0), aliases=["warmup_epochs"], help="rise to it first, over so many epochs or steps: 2, 500steps"
+    )
+    warmup_from: float = param(0.0, ge=0, le=1, help="share of the learning rate at which the warm-up starts")
+
+    def __post_init__(self) -> None:
+        if self.warmup.unit == "seconds":
+            raise ValueError(
+                f"warmup is counted in epochs or steps, for example 2 or 500steps; received {self.warmup.to_param()}"
+            )
 
 
-class Constant(LearningRateParams, builds="scena.training.schedules.schedules:ConstantSchedule"):
+class Constant(LearningRateParams, builds=".schedules:ConstantSchedule"):
     """The same learning rate throughout."""
 
 
-class ExponentialDecay(LearningRateParams, builds="scena.training.schedules.schedules:ExponentialDecaySchedule"):
-    """lr · decay ^ epoch, changing at the end of each epoch or at each step."""
+class ChangingRateParams(LearningRateParams, abstract=True):
+    """A learning rate that is a function of the time."""
+
+    per: Literal["step", "epoch"] = param("step", help="change at each step, or once per epoch")
+    offset_epochs: float = param(0.0, ge=0, help="epochs that pass before the schedule starts")
+
+
+class ExponentialDecay(ChangingRateParams, builds=".schedules:ExponentialDecaySchedule"):
+    """lr · decay ^ epoch."""
 
     decay: float = param(0.99, gt=0, le=1, help="factor per epoch")
-    staircase: bool = param(True, help="change once per epoch (else a little at each step)")
+    min_fraction: float = param(0.0, ge=0, le=1, aliases=["decay_min_fraction"], help="never below this share of lr")
+    per: Literal["step", "epoch"] = param("epoch", help="change at each step, or once per epoch")
+
+
+class StepDecay(ChangingRateParams, builds=".schedules:StepDecaySchedule"):
+    """Times `decay` every few epochs."""
+
+    decay: float = param(0.1, gt=0, le=1, help="factor at each change")
+    every: float = param(10.0, gt=0, help="epochs between two changes")
+    min_fraction: float = param(0.0, ge=0, le=1, help="never below this share of lr")
+
+
+class StepListDecay(ChangingRateParams, builds=".schedules:StepListDecaySchedule"):
+    """Times `decay` at each of the given epochs."""
+
+    boundaries: list[float] = param([30.0, 60.0, 90.0], ge=0, help="epochs at whose start the rate changes")
+    decay: float = param(0.1, gt=0, le=1, help="factor at each change")
+
+
+class ListedRates(ChangingRateParams, builds=".schedules:ListedRatesSchedule"):
+    """An explicit list: one share of lr for each epoch; the last one stays."""
+
+    factors: list[float] = param([1.0], ge=0, help="share of lr in each epoch, the last for all that follow")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.factors:
+            raise ValueError("factors needs at least one number")
+
+
+class PolynomialDecay(ChangingRateParams, builds=".schedules:PolynomialDecaySchedule"):
+    """From lr to `end_fraction` of it along a power of the remaining time."""
+
+    power: float = param(1.0, gt=0, help="1 is a straight line")
+    end_fraction: float = param(0.0001, ge=0, le=1, help="share of lr at the end")
+    decay_epochs: float | None = param(None, gt=0, help="epochs until the end value (default: all)")
+
+
+class InverseTimeDecay(ChangingRateParams, builds=".schedules:InverseTimeDecaySchedule"):
+    """lr / (1 + decay · epoch)."""
+
+    decay: float = param(0.5, ge=0, help="how fast it falls")
+
+
+class CosineDecay(ChangingRateParams, builds=".schedules:CosineDecaySchedule"):
+    """Half a cosine from lr to `alpha` of it."""
+
+    alpha: float = param(0.0, ge=0, le=1, help="share of lr at the end")
+    decay_epochs: float | None = param(None, gt=0, help="epochs until the end value (default: all)")
+
+
+class CosineRestarts(ChangingRateParams, builds=".schedules:CosineRestartsSchedule"):
+    """Half cosines that start again (SGDR)."""
+
+    alpha: float = param(0.0, ge=0, le=1, help="share of lr at the end of each period")
+    first_period: float = param(10.0, gt=0, help="epochs of the first period")
+    t_mul: float = param(2.0, ge=1, help="each period is this much longer than the one before")
+    m_mul: float = param(1.0, gt=0, help="each period starts this much higher than the one before")
+
+
+class OneCycle(ChangingRateParams, builds=".schedules:OneCycleSchedule"):
+    """Up to lr and down to almost nothing; the momentum moves the other way."""
+
+    rise: float = param(0.3, gt=0, lt=1, aliases=["pct_start"], help="share of the time in which the rate rises")
+    div_factor: float = param(25.0, ge=1, help="the cycle starts at lr / this")
+    final_div_factor: float = param(1e4, ge=1, help="and ends at lr / div_factor / this")
+    cycle_momentum: bool = param(
+        True, help="move momentum or beta_1 too (SGD, Adam and its kin, Lion; the others keep theirs)"
+    )
+    base_momentum: float = param(0.85, ge=0, lt=1, help="momentum at the highest learning rate")
+    max_momentum: float = param(0.95, ge=0, lt=1, help="momentum at the lowest learning rate")
+
+
+class FlatAndAnneal(ChangingRateParams, builds=".schedules:FlatAndAnnealSchedule"):
+    """Constant, then half a cosine; with --learning_rate.warmup it is warm-up + constant + cosine."""
+
+    flat: float = param(0.72, ge=0, lt=1, help="share of the time at lr")
+    alpha: float = param(0.0, ge=0, le=1, help="share of lr at the end")
+
+
+class Noam(ChangingRateParams, builds=".schedules:NoamSchedule"):
+    """lr · d_model ^ -0.5 · min(step ^ -0.5, step · warmup ^ -1.5), as transformers are trained."""
+
+    lr: float = param(1.0, gt=0, help="factor of the whole curve")
+    d_model: int = param(512, ge=1, help="width of the model")
+    warmup: Trigger = param(
+        Trigger(4000, "steps"), aliases=["warmup_epochs"], help="where the curve is highest, in epochs or steps"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.warmup:
+            raise ValueError("Noam needs a warmup, for example 4000steps")
+
+
+class ReduceOnPlateau(LearningRateParams, builds=".schedules:ReduceOnPlateauSchedule"):
+    """Times `decay` whenever the value that decides about the best model stops improving."""
+
+    decay: float = param(0.1, gt=0, lt=1, aliases=["factor"], help="factor at each change")
+    patience: int = param(10, ge=1, help="epochs without improvement before a change")
+    cooldown: int = param(0, ge=0, help="epochs after a change in which nothing is counted")
+    min_delta: float = param(1e-4, ge=0, help="smaller improvements do not count")
+    min_fraction: float = param(0.0, ge=0, le=1, help="never below this share of lr")
