@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -48,10 +49,10 @@ def _pictures() -> str:
     return "\n".join(rows)
 
 
-def _braille_row(dots: object) -> str:
+def _braille_row(dots: Any) -> str:
     """Four rows of dots as one row of braille characters, each two dots wide."""
     bits = ((0, 0, 1), (1, 0, 2), (2, 0, 4), (0, 1, 8), (1, 1, 16), (2, 1, 32), (3, 0, 64), (3, 1, 128))
-    return "".join(chr(0x2800 + sum(bit for y, x, bit in bits if dots[y][left + x])) for left in range(0, 28, 2))  # type: ignore[index]
+    return "".join(chr(0x2800 + sum(bit for y, x, bit in bits if dots[y, left + x])) for left in range(0, 28, 2))
 
 
 def _next_steps(directory: Path) -> str:

@@ -15,7 +15,9 @@ TListScenarioParams = TypeVar("TListScenarioParams", bound=ScenarioBaseParams[An
 class LavListsParams(Params):
     """What LAV runs on during training."""
 
-    lists: list[str] | None = param(None, help="list files for LAV, one set of results each (default: those of --val.lists)")
+    lists: list[str] | None = param(
+        None, help="list files for LAV, one set of results each (default: those of --val.lists)"
+    )
 
 
 class ListFilePipelineParams(TrainerPipelineParams[ListFileGeneratorParams, ListFileGeneratorParams]):

@@ -29,14 +29,20 @@ def fails(capsys: pytest.CaptureFixture[str], command: str) -> str:
             "--model.graph.nodes does not exist for --model.graph CNN; MLP has it: --model.graph MLP",
         ),
         ("--model.grap CNN", "--model.grap does not exist; did you mean --model.graph?"),
-        ("--model.graph CNNN", "--model.graph: unknown BackendParams 'CNNN' (did you mean CNN?); choose from: MLP, CNN"),
+        (
+            "--model.graph CNNN",
+            "--model.graph: unknown BackendParams 'CNNN' (did you mean CNN?); choose from: MLP, CNN",
+        ),
         ("--trainer.epochs many", "--trainer.epochs: expected a whole number, received 'many'"),
         ("--trainer.epochs 0", "--trainer.epochs must be >= 1, received 0"),
         (
             "--optimizer.clip_norm 1 --optimizer.clip_value 1",
             "--optimizer: choose one of clip_value and clip_norm: gradients are clipped in one way only",
         ),
-        ("--trainer.val_every_n 3weeks", "--trainer.val_every_n: expected an interval such as 1, 2epochs, 200steps, 30s, "),
+        (
+            "--trainer.val_every_n 3weeks",
+            "--trainer.val_every_n: expected an interval such as 1, 2epochs, 200steps, 30s, ",
+        ),
     ],
 )
 def test_a_wrong_flag_is_named_with_its_remedy(capsys: pytest.CaptureFixture[str], flags: str, message: str) -> None:
