@@ -3,6 +3,7 @@
 import functools
 import gzip
 import importlib.util
+import os
 import struct
 from pathlib import Path
 from typing import Literal
@@ -56,7 +57,7 @@ def _embedded_digits() -> Arrays:
 
 
 def _cached_files(name: str) -> list[Path]:
-    folder = Path.home() / ".keras" / "datasets"
+    folder = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
     if name == "mnist":
         return [folder / "mnist.npz"]
     parts = ("train-labels-idx1", "train-images-idx3", "t10k-labels-idx1", "t10k-images-idx3")
