@@ -1,0 +1,148 @@
+"""What the linear layers of an algebra share, and the dense one."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from scena.model.layers.algebra import Algebra, get_algebra
+from scena.model.layers.block_kernel import block_kernel
+from scena.model.layers.channels import Shape, channels_of
+from scena.model.layers.initializers import AlgebraInitializer
+from scena.model.layers.portable import add_bias
+
+Serializable = Any
+"""What Keras accepts for an initialiser, regulariser or activation: an object, a name, a config or None."""
+
+
+class AlgebraLinear(keras.layers.Layer):
+    """Base of the layers that multiply with a kernel from the right: for output component k the sum of ± x_i · W_j over β_i β_j = ± β_k.
+
+    Args:
+        algebra: "real", "type1", "type2" or "type3".
+        activation: applied to each component after the product.
+        use_bias: adds one value for each component and output channel.
+        kernel_initializer: draws the component kernels; None: Glorot for the magnitude and a uniform phase (Keras' own for real numbers).
+        bias_initializer: draws the bias.
+        kernel_regularizer, bias_regularizer: penalties on the component kernels and on the bias.
+        data_format: "channels_last" or "channels_first".
+    """
+
+    depthwise = False
+
+    def __init__(
+        self,
+        *,
+        algebra: str = "type2",
+        activation: Serializable = None,
+        use_bias: bool = True,
+        kernel_initializer: Serializable = None,
+        bias_initializer: Serializable = "zeros",
+        kernel_regularizer: Serializable = None,
+        bias_regularizer: Serializable = None,
+        data_format: str = "channels_last",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.algebra: Algebra = get_algebra(algebra)
+        self.activation = keras.activations.get(activation)
+        self.use_bias = use_bias
+        if kernel_initializer is None:
+            kernel_initializer = (
+                "glorot_uniform" if self.algebra.components == 1 else AlgebraInitializer(depthwise=self.depthwise)
+            )
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.data_format = data_format
+
+    def add_kernel(self, shape: tuple[int, ...], outputs: int) -> None:
+        """Adds the component kernels of this shape, and the bias of that many output channels."""
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=(self.algebra.components, *shape),
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+        )
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                name="bias",
+                shape=(self.algebra.components * outputs,),
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+            )
+
+    def block_kernel(self, transposed: bool = False) -> Any:
+        """The real kernel of the whole product, in the precision the layer computes in."""
+        kernel = ops.cast(ops.convert_to_tensor(self.kernel), self.compute_dtype)
+        return block_kernel(kernel, self.algebra, transposed)
+
+    def finish(self, outputs: Any) -> Any:
+        """Adds the bias, once, and applies the activation."""
+        if self.bias is not None:
+            outputs = add_bias(outputs, self.bias, self.data_format)
+        return self.activation(outputs)
+
+    def channels_of(self, shape: Shape) -> int:
+        """The channels of one component of a tensor of this shape."""
+        return channels_of(shape, self.data_format, self.algebra.components)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of the layer, as plain data."""
+        return {
+            **super().get_config(),
+            "algebra": self.algebra.name,
+            "activation": keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
+            "data_format": self.data_format,
+        }
+
+
+@keras.saving.register_keras_serializable(package="scena")
+class AlgebraDense(AlgebraLinear):
+    """A dense layer over an algebra: (…, components × inputs) to (…, components × units), with one matrix product.
+
+    Args:
+        units: output features of one component.
+        kwargs: see `AlgebraLinear`.
+    """
+
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+
+    def build(self, input_shape: Shape) -> None:
+        """Adds the weights."""
+        self.add_kernel((self._inputs(input_shape), self.units), self.units)
+
+    def call(self, inputs: Any) -> Any:
+        """The product with the kernel."""
+        outputs = ops.matmul(inputs, self.block_kernel())
+        if self.bias is not None:
+            outputs = ops.add(outputs, self.bias)
+        return self.activation(outputs)
+
+    def _inputs(self, shape: Shape) -> int:
+        return channels_of(shape, "channels_last", self.algebra.components)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The features are always last."""
+        return (*input_shape[:-1], self.algebra.components * self.units)
+
+    def multiply_adds(self, input_shape: Shape) -> int:
+        """The multiplications of one sample."""
+        inputs = self.algebra.components * self._inputs(input_shape)
+        rows = 1
+        for size in input_shape[1:-1]:
+            rows *= size or 1
+        return rows * inputs * self.algebra.components * self.units
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of the layer, as plain data."""
+        return {**super().get_config(), "units": self.units}

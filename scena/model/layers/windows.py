@@ -1,0 +1,51 @@
+"""Windows that slide over a picture: their sizes as pairs, and the size of what comes out."""
+
+from scena.model.errors import ModelError
+from scena.model.layers.channels import Shape
+
+Pair = tuple[int, int]
+
+
+def pair(value: int | list[int] | tuple[int, ...], name: str) -> Pair:
+    """A size for height and width from one number or two.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    both = (value, value) if isinstance(value, int) else tuple(value)
+    if len(both) != 2 or min(both) < 1:
+        raise ModelError(f"{name} must be one number or two, each at least 1. Received: {value!r}")
+    return both[0], both[1]
+
+
+def check_padding(padding: str) -> str:
+    """The padding, if it is one that exists."""
+    if padding not in ("same", "valid"):
+        raise ModelError(f"padding must be 'same' or 'valid'. Received: {padding!r}")
+    return padding
+
+
+def spatial(shape: Shape, data_format: str) -> tuple[int | None, int | None]:
+    """Height and width of a picture of this shape."""
+    return (shape[2], shape[3]) if data_format == "channels_first" else (shape[1], shape[2])
+
+
+def with_spatial(batch: int | None, size: tuple[int | None, ...], channels: int, data_format: str) -> Shape:
+    """The shape of a picture with this height, width and number of channels."""
+    return (batch, channels, *size) if data_format == "channels_first" else (batch, *size, channels)
+
+
+def slide(size: int | None, window: int, stride: int, padding: str, dilation: int = 1) -> int | None:
+    """How often a window fits."""
+    if size is None:
+        return None
+    if padding == "same":
+        return -(-size // stride)
+    return (size - dilation * (window - 1) - 1) // stride + 1
+
+
+def slide_back(size: int | None, window: int, stride: int, padding: str) -> int | None:
+    """The size after a transposed convolution."""
+    if size is None:
+        return None
+    return size * stride if padding == "same" else size * stride + max(window - stride, 0)
