@@ -5,8 +5,6 @@ that a record is reached without decompressing all before it. The index beside a
 numpy's own format; without one, the file is scanned.
 """
 
-import contextlib
-import gzip
 import mmap
 import os
 import zlib
@@ -27,6 +25,7 @@ BLOCK_SIZE = 1 << 18
 _KEPT_BLOCKS = 4
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name and no time: equal records give equal files
 _ZLIB_HEADER = b"\x78\x9c"
+_ANY_HEADER = 32 + zlib.MAX_WBITS
 
 
 def index_path(path: str | Path) -> Path:
@@ -184,6 +183,8 @@ class RecordFile:
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._index: np.ndarray[Any, Any] | None = None
         self._whole: bytes | None = None
+        self.damage: str | None = None
+        """What is wrong with the compressed stream, known once it was read."""
 
     @property
     def index(self) -> np.ndarray[Any, Any]:
@@ -212,6 +213,7 @@ class RecordFile:
         if self.compression:
             self._whole = self._decompressed()
             offsets = [(-1, offset) for offset, _ in scan(self._whole, str(self.path))]
+            self._raise_damage(len(self._whole))
         else:
             offsets = [(offset, 0) for offset, _ in scan(self._buffer(), str(self.path))]
         return np.array(offsets, np.int64).reshape(-1, 2)
@@ -233,6 +235,7 @@ class RecordFile:
             data = record_at(buffer, offset, str(self.path))
             yield data
             offset += OVERHEAD + len(data)
+        self._raise_damage(offset)
 
     def contents(self) -> Any:
         """All frames as one buffer; a damaged compressed file gives what comes before the damage."""
@@ -267,19 +270,31 @@ class RecordFile:
         try:
             block = inflate.decompress(self._buffer()[start:end])
         except zlib.error as error:
-            raise RecordError(str(self.path), start, f"the compressed data is damaged ({error}), in the block") from None
+            raise RecordError(
+                str(self.path), start, f"the compressed data is damaged ({error}), in the block"
+            ) from None
         self._blocks[start] = block
         if len(self._blocks) > _KEPT_BLOCKS:
             self._blocks.popitem(last=False)
         return block
 
     def _decompressed(self) -> bytes:
-        inflate = zlib.decompressobj(47)  # gzip or zlib, by its header
+        inflate = zlib.decompressobj(_ANY_HEADER)
         parts: list[bytes] = []
-        with self.path.open("rb") as file, contextlib.suppress(zlib.error, gzip.BadGzipFile):
-            while piece := file.read(1 << 20):
-                parts.append(inflate.decompress(piece))
-                while inflate.eof and inflate.unused_data:  # files written in several sessions
-                    rest, inflate = inflate.unused_data, zlib.decompressobj(47)
-                    parts.append(inflate.decompress(rest))
+        self.damage = None
+        try:
+            with self.path.open("rb") as file:
+                while piece := file.read(1 << 16):
+                    parts.append(inflate.decompress(piece))
+                    while inflate.eof and inflate.unused_data:  # files written in several sessions
+                        rest, inflate = inflate.unused_data, zlib.decompressobj(_ANY_HEADER)
+                        parts.append(inflate.decompress(rest))
+            if not inflate.eof:
+                self.damage = "the compressed data is cut off"
+        except zlib.error as error:
+            self.damage = f"the compressed data is damaged ({error})"
         return b"".join(parts)
+
+    def _raise_damage(self, offset: int) -> None:
+        if self.damage is not None:
+            raise RecordError(str(self.path), offset, f"{self.damage}, uncompressed,")

@@ -1,0 +1,210 @@
+"""tf.data and records: data sets from Python readers, and any data set to TFRecord files and back.
+
+This module needs TensorFlow.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from scena.data.errors import DataError
+from scena.data.records.files import RecordFile
+from scena.data.records.infer import infer_schema
+from scena.data.records.record_set import find_files, find_schema
+from scena.data.records.schema import Leaf, Schema, build, make_structure
+from scena.data.records.writing import write_records
+
+_NOT_RAW = {"uint32": "int32", "uint64": "int64"}  # what tf.io.decode_raw does not know, and what has its size
+
+
+def dataset_using_generator(samples: Iterable[Any], reader: Callable[[Any], Any], *, multiple_samples: bool = False,
+                            output_signature: Any = None) -> Any:  # fmt: skip
+    """A tf.data.Dataset of what `reader` returns for each sample.
+
+    Args:
+        samples: anything that can be iterated again and again, a list for example.
+        reader: makes nested dicts and tuples of arrays from a sample.
+        multiple_samples: the reader returns, or yields, several such values at a time.
+        output_signature: nested tf.TensorSpecs; default: taken from the first value, with its exact shapes.
+    """
+
+    def generate() -> Iterator[Any]:
+        for sample in samples:
+            made = reader(sample)
+            if multiple_samples:
+                yield from map(_tuples, made)
+            else:
+                yield _tuples(made)
+
+    if output_signature is None:
+        first = next(generate(), None)
+        if first is None:
+            raise DataError("There is no first sample to take the signature from: `samples` is empty.")
+        output_signature = tf.nest.map_structure(_spec_of, first)
+    return tf.data.Dataset.from_generator(generate, output_signature=output_signature)
+
+
+def _tuples(value: Any) -> Any:
+    """Lists become arrays for from_generator, so that [image, label] would not work; containers stay what they are."""
+    return tuple(value) if type(value) is list else value
+
+
+def _spec_of(value: Any) -> Any:
+    if isinstance(value, tf.RaggedTensor):
+        return tf.RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank)
+    array = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
+    if isinstance(array, np.ndarray) and array.dtype == np.int64 and not isinstance(value, np.ndarray | np.generic):
+        return tf.TensorSpec(array.shape, tf.int32)  # a Python number, as TensorFlow takes it
+    if isinstance(array, np.ndarray) and array.dtype == np.float64 and not isinstance(value, np.ndarray | np.generic):
+        return tf.TensorSpec(array.shape, tf.float32)
+    if isinstance(array, np.ndarray | np.generic) and array.dtype.kind in "USO":
+        return tf.TensorSpec(array.shape, tf.string)
+    return tf.TensorSpec(array.shape, array.dtype)
+
+
+def schema_of(dataset: Any) -> Schema:
+    """The schema of the elements of a tf.data.Dataset."""
+    return Schema(make_structure(dataset.element_spec, _leaf_of))
+
+
+def _leaf_of(spec: Any, key: str) -> Leaf:
+    if isinstance(spec, tf.RaggedTensorSpec):
+        if spec.ragged_rank == 0:
+            spec = tf.TensorSpec(spec.shape, spec.dtype)
+        else:
+            shape = [None, *spec.shape[spec.ragged_rank + 1 :]]
+            return Leaf(key, spec.dtype.name, tuple(shape), ragged_rank=spec.ragged_rank)
+    if not isinstance(spec, tf.TensorSpec):
+        raise DataError(
+            f"{key!r} of the data set is a {type(spec).__name__}. Records hold tensors and ragged tensors: map it to one "
+            "of them first, a sparse tensor for example with tf.sparse.to_dense."
+        )
+    if spec.shape.rank is None:
+        raise DataError(f"{key!r} of the data set has no rank; set it with tf.ensure_shape (axes may be None).")
+    return Leaf(key, spec.dtype.name, tuple(spec.shape))
+
+
+def dataset_to_tfrecord(
+    dataset: Any,
+    path: str | Path,
+    *,
+    split: str = "data",
+    shards: int = 1,
+    shard: tuple[int, int] | None = None,
+    compression: str = "",
+    overwrite: bool = False,
+) -> int:
+    """Writes any tf.data.Dataset as TFRecord files into the folder `path`; returns the number of records.
+
+    Args:
+        dataset: its elements are nested dicts and tuples of tensors and ragged tensors.
+        path: the folder; each file gets its name when all are complete.
+        split: the first part of the names of the files.
+        shards: the number of files.
+        shard: (i, n): write only element i, i+n, … into file i of n, as one of n jobs.
+        compression: "GZIP" or "ZLIB".
+        overwrite: replace what is there.
+    """
+    if shard is not None:
+        dataset = dataset.shard(shard[1], shard[0])
+    return write_records(map(_plain, dataset), schema_of(dataset), path, split=split, shards=shards, shard=shard,
+                         compression=compression, overwrite=overwrite)  # fmt: skip
+
+
+def _plain(element: Any) -> Any:
+    if isinstance(element, dict):
+        return {key: _plain(item) for key, item in element.items()}
+    if isinstance(element, tuple | list):
+        return [_plain(item) for item in element]
+    if isinstance(element, tf.RaggedTensor):
+        return element.flat_values.numpy(), [splits.numpy() for splits in element.nested_row_splits]
+    return element.numpy()
+
+
+def dataset_from_tfrecord(
+    path: str | Path | Sequence[str | Path],
+    *,
+    split: str | None = None,
+    schema: Schema | None = None,
+    num_parallel_calls: int | None = None,
+) -> Any:
+    """The tf.data.Dataset in some record files, in the order in which it was written.
+
+    Args:
+        path: a folder, a file, several files, or a pattern. Files of others are read with an inferred schema.
+        split: which split of a folder.
+        schema: the structure of the records; default: schema.json beside the files.
+        num_parallel_calls: for parsing; default: decided by tf.data.
+    """
+    files = find_files(path, split)
+    opened = RecordFile(files[0])
+    schema = schema or find_schema(files) or infer_schema(opened)
+    names = [str(file) for file in files]
+    if schema.interleaved and len(files) > 1:
+        records = tf.data.Dataset.from_tensor_slices(names).interleave(
+            lambda name: tf.data.TFRecordDataset(name, compression_type=opened.compression),
+            cycle_length=len(files),
+            block_length=1,
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+    else:
+        records = tf.data.Dataset.from_tensor_slices(names).flat_map(
+            lambda name: tf.data.TFRecordDataset(name, compression_type=opened.compression)
+        )
+    parse = example_parser(schema)
+    return records.map(parse, num_parallel_calls=num_parallel_calls or tf.data.AUTOTUNE, deterministic=True)
+
+
+def example_parser(schema: Schema) -> Callable[[Any], Any]:
+    """A function from a serialised record to the structure of `schema`, for `Dataset.map`."""
+    features: dict[str, Any] = {}
+    for leaf in schema.leaves:
+        features |= _features(leaf)
+
+    def parse(record: Any) -> Any:
+        parsed = tf.io.parse_single_example(record, features) if features else {}
+        return build(schema.structure, _tensor, parsed)
+
+    return parse
+
+
+def _features(leaf: Leaf) -> dict[str, Any]:
+    kind = {"int64": tf.int64, "float": tf.float32}.get(leaf.stored, tf.string)
+    open_length = tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True)
+    found: dict[str, Any] = {}
+    if leaf.stored == "raw":
+        found[leaf.key] = tf.io.FixedLenFeature([], kind)
+    elif None in leaf.shape or leaf.optional or leaf.ragged_rank:
+        found[leaf.key] = tf.io.FixedLenSequenceFeature([], kind, allow_missing=True)
+    else:
+        found[leaf.key] = tf.io.FixedLenFeature(list(leaf.shape), kind)
+    if leaf.shape_key is not None:
+        found[leaf.shape_key] = open_length
+    for axis in range(leaf.ragged_rank):
+        found[leaf.splits_key(axis)] = open_length
+    return found
+
+
+def _tensor(leaf: Leaf, parsed: dict[str, Any]) -> Any:
+    value = parsed[leaf.key]
+    if leaf.stored == "raw":
+        known = _NOT_RAW.get(leaf.dtype, leaf.dtype)
+        value = tf.io.decode_raw(value, tf.as_dtype(known), little_endian=True)
+        if known != leaf.dtype:
+            value = tf.bitcast(value, leaf.dtype)
+    elif leaf.stored != "bytes":
+        value = tf.cast(value, leaf.dtype)
+    if leaf.ragged_rank:
+        value = tf.reshape(value, [-1, *leaf.shape[1:]])
+        return tf.RaggedTensor.from_nested_row_splits(
+            value, [parsed[leaf.splits_key(a)] for a in range(leaf.ragged_rank)]
+        )
+    if leaf.shape_key is not None:
+        value = tf.reshape(value, parsed[leaf.shape_key])
+    elif leaf.stored == "raw":
+        value = tf.reshape(value, leaf.shape)
+    return tf.ensure_shape(value, leaf.shape) if not leaf.optional else value

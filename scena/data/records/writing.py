@@ -1,0 +1,104 @@
+"""Writing values as sharded records with a schema beside them."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from scena.data.errors import DataError
+from scena.data.records.files import ShardWriter, index_path, sync_folder
+from scena.data.records.record_set import shard_name
+from scena.data.records.schema import SCHEMA_FILE, Schema
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`3/10` as (3, 10): job 3 of the jobs 0 to 9."""
+    number, _, count = text.partition("/")
+    if not (number.isdigit() and count.isdigit() and int(number) < int(count)):
+        raise DataError(f"A shard is i/n with i from 0 to n-1, for example 0/4. Received: {text!r}.")
+    return int(number), int(count)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file that appears as a whole."""
+    temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def write_records(
+    values: Iterable[Any],
+    schema: Schema,
+    path: str | Path,
+    *,
+    split: str = "data",
+    shards: int = 1,
+    shard: tuple[int, int] | None = None,
+    compression: str = "",
+    overwrite: bool = False,
+) -> int:
+    """Writes `values` into the folder `path`; returns how many.
+
+    Args:
+        values: what `schema.encode` takes, in order.
+        schema: their structure; stored as schema.json.
+        path: the folder. Each file is written aside and gets its name when all are complete.
+        split: the first part of the names of the files.
+        shards: the number of files; value i goes into file i mod n.
+        shard: (i, n): these values are those of job i of n, each of which writes one of n files.
+        compression: "GZIP" or "ZLIB".
+        overwrite: replace files of these names.
+    """
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    number, count = shard or (0, shards)
+    if count < 1:
+        raise DataError(f"shards must be at least 1. Received: {count}.")
+    numbers = [number] if shard else list(range(count))
+    files = [folder / shard_name(split, place, count) for place in numbers]
+    _check_free(folder, split, files, overwrite)
+    stored = Schema(schema.structure, interleaved=True)
+    _check_schema(folder, stored, overwrite)
+    written = 0
+    with contextlib.ExitStack() as stack:
+        writers = [stack.enter_context(ShardWriter(file, compression)) for file in files]
+        for value in values:
+            writers[written % len(writers)].write(stored.encode(value))
+            written += 1
+        # a stale index of a replaced file must not meet the new file
+        for file in files:
+            index_path(file).unlink(missing_ok=True)
+        write_json(folder / SCHEMA_FILE, stored.to_json())
+    return written
+
+
+def _check_free(folder: Path, split: str, files: list[Path], overwrite: bool) -> None:
+    others = [file for file in folder.glob(f"{split}-*-of-*.tfrecord") if file.name not in {f.name for f in files}]
+    same_set = {file.name.rpartition("-of-")[2] for file in files}
+    strange = [file.name for file in others if file.name.rpartition("-of-")[2] not in same_set]
+    if strange and not overwrite:
+        raise DataError(
+            f"{str(folder)!r} holds another set of {split!r} ({strange[0]}): remove it, or choose a new folder."
+        )
+    existing = [file.name for file in files if file.exists()]
+    if existing and not overwrite:
+        raise DataError(
+            f"{str(folder)!r} already holds {existing[0]}. Nothing was written; overwrite=True (--force) replaces it."
+        )
+    if overwrite:
+        for name in strange:
+            (folder / name).unlink()
+            index_path(folder / name).unlink(missing_ok=True)
+
+
+def _check_schema(folder: Path, schema: Schema, overwrite: bool) -> None:
+    path = folder / SCHEMA_FILE
+    if path.is_file() and not overwrite and Schema.read(path) != schema:
+        raise DataError(f"{str(path)!r} describes records of another structure: choose another folder.")
