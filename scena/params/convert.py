@@ -277,6 +277,8 @@ def _other_to_raw(value: Any) -> Any:
     for plain in (int, float, str):
         if isinstance(value, plain):  # a subclass, such as numpy's float64
             return plain(value)
+    if hasattr(value, "tolist"):  # other numbers and arrays of numpy
+        return leaf_to_raw(value.tolist())
     import msgspec
 
     try:

@@ -40,9 +40,9 @@ def value_to_raw(value: Any, hint: Any, field: Field | None) -> Any:
         return leaf_to_raw(value, hint)
     if kind.form == PARAMS and isinstance(value, Params):
         return _object_to_raw(value, kind, field)
-    if kind.form == LIST and isinstance(value, list | tuple):
+    if kind.form == LIST and isinstance(value, list | tuple) and all(isinstance(item, Params) for item in value):
         return [_object_to_raw(item, kind, field) for item in value]
-    if kind.form == DICT and isinstance(value, dict):
+    if kind.form == DICT and isinstance(value, dict) and all(isinstance(item, Params) for item in value.values()):
         return {name: _object_to_raw(item, kind, field) for name, item in value.items()}
     owner = f"{field.owner.__name__}.{field.name}" if field is not None else "value"
     raise ParamsError(f"{owner}: expected {_expected(kind)}, received {shown(value)}")

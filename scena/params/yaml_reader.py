@@ -53,7 +53,8 @@ def _yaml_advice(text: str, mark: Any) -> str:
 
 def _text(path: str) -> str:
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ParamsError(f"{path}: there is no such file{_neighbours(path)}") from None
     except IsADirectoryError:
@@ -61,9 +62,7 @@ def _text(path: str) -> str:
     except (OSError, ValueError) as error:
         raise ParamsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > MAX_BYTES:
-        raise ParamsError(
-            f"{path}: has {len(data) / 1e6:.0f} MB; a file of parameters has at most {MAX_BYTES / 1e6:.0f} MB"
-        )
+        raise ParamsError(f"{path}: is too large: a file of parameters has at most {MAX_BYTES / 1e6:.0f} MB")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

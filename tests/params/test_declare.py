@@ -124,7 +124,7 @@ def test_a_name_that_cannot_be_resolved_is_explained() -> None:
 
 
 TData = TypeVar("TData", bound=Params)
-TModel = TypeVar("TModel", bound=ModelParams)
+TModel = TypeVar("TModel", bound=Net)
 
 
 class DataA(Params):
@@ -140,7 +140,7 @@ class Swapped(Pair[TModel, TData], Generic[TData, TModel]):  # type: ignore[type
     pass
 
 
-class MyModel(ModelParams):
+class MyModel(Net):
     extra: int = 7
 
 
@@ -177,7 +177,7 @@ def test_a_field_may_be_a_generic_class_with_arguments() -> None:
 
 
 def test_without_arguments_the_bound_counts() -> None:
-    assert Pair.hints()["model"] is ModelParams
+    assert Pair.hints()["model"] is Net
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,36 @@ def test_two_params_objects_share_a_name_at_the_root(tmp_path: Path) -> None:
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
-    ["None", "null", "true", "no", "1e-4", "--x", "-h", "[]", "[1]", "{}", "a=b", "a,b", " ", "~", "0x1", "'", '"', '"a"', ".5", "#", "- a", "x: y", "&a", "*a", "!t", "%", "\n"]
-)  # fmt: skip
+    [
+        "None",
+        "null",
+        "true",
+        "no",
+        "1e-4",
+        "--x",
+        "-h",
+        "[]",
+        "[1]",
+        "{}",
+        "a=b",
+        "a,b",
+        " ",
+        "~",
+        "0x1",
+        "'",
+        '"',
+        '"a"',
+        ".5",
+        "#",
+        "- a",
+        "x: y",
+        "&a",
+        "*a",
+        "!t",
+        "%",
+        "\n",
+    ]
+)
 numbers = st.floats(allow_nan=False)
 values: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | numbers.filter(lambda number: abs(number) < 1e300) | text,

@@ -76,13 +76,17 @@ MESSAGES = [
     ),
     (
         "--data.processors Augment Augment --data.processors.Augment.p 1",
-        "--data.processors.Augment.p: there are 2 Augment in --data.processors; say which one: "
-        "--data.processors.0.p or --data.processors.1.p",
+        (
+            "--data.processors.Augment.p: there are 2 Augment in --data.processors; say which one: "
+            "--data.processors.0.p or --data.processors.1.p"
+        ),
     ),
     (
         "--data.processors Crop --data.processors.Augment.p 1",
-        "--data.processors.Augment.p does not exist: --data.processors has the items 0 (Crop); "
-        "add it: --data.processors Crop Augment",
+        (
+            "--data.processors.Augment.p does not exist: --data.processors has the items 0 (Crop); "
+            "add it: --data.processors Crop Augment"
+        ),
     ),
     (
         "--data.processors.7.p 1",
@@ -92,8 +96,10 @@ MESSAGES = [
     ("--data.processors Flip", "--data.processors: unknown Processor 'Flip'; choose from: Augment, Crop"),
     (
         "--data.processors.Augment.size 1",
-        "--data.processors.Augment.size does not exist for --data.processors.Augment Augment; "
-        "Crop has it: --data.processors.Augment Crop",
+        (
+            "--data.processors.Augment.size does not exist for --data.processors.Augment Augment; "
+            "Crop has it: --data.processors.Augment Crop"
+        ),
     ),
     (
         "--data.heads a=Tall",

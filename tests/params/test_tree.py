@@ -9,13 +9,13 @@ import pytest
 
 from scena.params import Params, ParamsError, build, check, default_raw, merge, param, to_raw
 from scena.params.convert import Mismatch, convert
-from tests.params.trees import CNN, MLP, Augment, Every, ExponentialDecay, ModelParams, Root, SourceParams
+from tests.params.trees import CNN, MLP, Augment, DataParams, Every, ExponentialDecay, ModelParams, Root, SourceParams
 
 
 class Colour(enum.Enum):
     RED = 1
     GREEN = "green"
-    VERT = "green"  # another name for it
+    VERT = "green"  # noqa: PIE796  # another name for it
 
 
 class Level(enum.IntEnum):
@@ -202,6 +202,20 @@ def test_params_made_in_python_can_be_checked() -> None:
     assert check(ModelParams(n_classes=3)) == ModelParams(n_classes=3)
     with pytest.raises(ParamsError, match="n_classes must be > 1, received 0"):
         check(ModelParams(n_classes=0))
+
+
+def test_numbers_of_numpy_are_stored_as_plain_ones() -> None:
+    numpy = pytest.importorskip("numpy")
+    raw = to_raw(CNN(filters=numpy.array([1, 2]), dense=numpy.int64(3)))
+    assert raw == {"class": "CNN", "filters": [1, 2], "dense": 3}
+    assert type(raw["dense"]) is int
+
+
+def test_what_stands_in_a_wrong_place_in_python_is_explained() -> None:
+    with pytest.raises(ParamsError, match=r"DataParams\.processors: expected a list of Processor, received \['Crop'\]"):
+        to_raw(DataParams(processors=["Crop"]))  # type: ignore[list-item]
+    with pytest.raises(ParamsError, match=r"ModelParams\.graph: expected BackendParams, received 'CNN'"):
+        to_raw(ModelParams(graph="CNN"))  # type: ignore[arg-type]
 
 
 def test_choices_of_plain_values() -> None:
