@@ -1,5 +1,6 @@
 """A pipeline of one source in one mode: streams of batches with a position, and samples for debugging."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -16,13 +17,17 @@ from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorP
 from scena.data.sample import Sample
 from scena.data.work import Work
 
+logger = logging.getLogger("scena.data")
+
 Engine = InProcessEngine | ParallelEngine | AutomaticEngine
 
 
 class BatchStream:
     """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
 
-    def __init__(self, batches: Iterator[Batch], cursor: Cursor, closed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, work: Work, batches: Iterator[Batch], cursor: Cursor, closed: Callable[[], None]) -> None:
+        self._work = work
+        self._skipped_before = len(work.skipped.identities) if work.skipped else 0
         self._batches = batches
         self._closed: Callable[[], None] | None = closed
         self._ahead: list[Batch] = []
@@ -50,6 +55,11 @@ class BatchStream:
             block.append(next(self))
         return block
 
+    @property
+    def skipped(self) -> list[str]:
+        """What was left out because of errors (on_error=skip), one line per sample."""
+        return self._work.skipped.identities[self._skipped_before :] if self._work.skipped else []
+
     def close(self) -> None:
         """Ends the stream and frees what it holds."""
         if self._closed is not None:
@@ -57,6 +67,10 @@ class BatchStream:
             self._batches.close()  # type: ignore[attr-defined]
             self._closed()
             self._closed = None
+            if count := len(self.skipped):
+                which = "sample was" if count == 1 else "samples were"
+                mode = self._work.mode.value
+                logger.warning("%d %s left out of the %s data because of errors (on_error=skip).", count, which, mode)
 
     def __enter__(self) -> Self:
         return self
@@ -120,7 +134,7 @@ class DataPipeline:
         cursor = cursor or Cursor()
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
         engine = self._idle.pop() if self._idle else self._new_engine()
-        return BatchStream(engine.batches(cursor, repeat), cursor, lambda: self._idle.append(engine))
+        return BatchStream(self._work, engine.batches(cursor, repeat), cursor, lambda: self._idle.append(engine))
 
     def _new_engine(self) -> Engine:
         processes = self.params.num_processes

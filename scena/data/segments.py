@@ -62,13 +62,14 @@ class ParallelSegment:
         step, processor, random = self._generating
         numbers = self.work.random(epoch)
         arguments = (numbers.at(number, 0, step.number),) if random else ()
+        taken: list[Sample] = []
         try:
-            made = list(processor.generate(iter(samples), *arguments))
+            made = list(processor.generate(_noted(samples, taken), *arguments))
         except DataError:
             raise
         except Exception as error:
-            first, last = (samples[0].identity(), samples[-1].identity()) if samples else ("nothing", "nothing")
-            raise DataError(f"{step.name} failed on the chunk from {first} to {last}: {reason(error)}") from error
+            last = taken[-1].identity() if taken else "the start"
+            raise DataError(f"{step.name} failed at {last} of chunk {number}: {reason(error)}") from error
         result = []
         for part, sample in enumerate(made):
             try:
@@ -76,6 +77,12 @@ class ParallelSegment:
             except DataError as error:
                 self.work.failed(error)
         return result
+
+
+def _noted(samples: list[Sample], taken: list[Sample]) -> Iterator[Sample]:
+    for sample in samples:
+        taken.append(sample)
+        yield sample
 
 
 class GeneratingStep:

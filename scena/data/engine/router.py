@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from scena.data.cursor import Cursor
 from scena.data.engine.failure import died, raised
 from scena.data.engine.nodes import Begin, End, Failed, FinalQueue, Group, ParallelNode, SerialNode
@@ -158,8 +160,8 @@ class Router:
             node.handle(kind, message, current)  # type: ignore[union-attr]
 
     def _pump(self) -> None:
-        """Lets every node do what it can, the last one first: that makes room for those before it."""
-        for node in reversed(self.nodes):
+        """Lets every node do what it can: the last one first, that makes room for those before it; then down the stream."""
+        for node in [*reversed(self.nodes), *self.nodes[1:]]:
             node.pump()
         first = self.nodes[0]
         while not self._exhausted and first.wants():
@@ -189,7 +191,7 @@ class Router:
                 pieces = index_pieces(work, cursor.epoch, cursor, feed_start(work.segments, positions))
                 group: list[Any] = []
                 for piece in pieces:
-                    indices = [int(index) for index in piece.indices] if piece.indices is not None else None
+                    indices = np.asarray(piece.indices).tolist()
                     group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, None])
                     if len(group) >= self.group:
                         yield Group(cursor.epoch, None, group)

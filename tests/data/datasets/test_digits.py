@@ -51,9 +51,7 @@ def test_fashion_mnist_is_read_from_keras_cache(own_home: Path) -> None:
     assert np.array_equal(loaded, images) and labels.tolist() == [4, 9]
 
 
-def test_without_a_network_the_message_names_the_embedded_set(
-    own_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_network_the_message_names_the_embedded_set(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there: refused at once
     monkeypatch.setenv("KERAS_HOME", str(own_home / "keras"))
     with pytest.raises(DataError, match="'mnist' is not on this machine and cannot be fetched .*--data.dataset digits"):
