@@ -18,19 +18,20 @@ class TutorialGraph(GraphBase[TutorialModelParams]):
         super().__init__(params, **kwargs)
         self.features = keras.Sequential(
             [
-                layers.Conv2D(16, 2, padding="same", activation="relu"),
+                layers.Conv2D(16, 3, padding="same", activation="relu"),
                 layers.MaxPool2D(),
-                layers.Conv2D(32, 2, padding="same", activation="relu"),
+                layers.Conv2D(32, 3, padding="same", activation="relu"),
                 layers.MaxPool2D(),
                 layers.Flatten(),
                 layers.Dense(128, activation="relu"),
+                layers.Dropout(0.3),
             ]
         )
         self.logits = layers.Dense(params.n_classes)
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
         image = ops.expand_dims(ops.cast(inputs["img"], "float32") / 255, -1)
-        logits = self.logits(self.features(image))
+        logits = self.logits(self.features(image, training=training))
         return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
 
 
