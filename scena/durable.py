@@ -111,7 +111,7 @@ def link_tree(source: Path, target: Path) -> None:
 
     Where the file system has no links, or `target` lies on another one, files are copied.
     """
-    target.mkdir()
+    target.mkdir(exist_ok=True)
     for entry in sorted(source.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
             link_tree(entry, target / entry.name)

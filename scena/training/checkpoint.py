@@ -1,26 +1,64 @@
-"""Checkpoints: the complete state of a training in one directory that appears at once.
+"""Checkpoints on disk: the complete state of a training in one directory that appears at once.
 
-Tensors are stored as safetensors, everything else as JSON; nothing in a checkpoint is ever executed.
+Tensors are stored as safetensors, everything else as JSON that is checked against a schema; nothing in a checkpoint is ever
+executed. What the state consists of is the matter of `state.py`.
 """
 
 import json
 import logging
 import os
 import shutil
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+import msgspec
 
-from scena.training.errors import TrainingError
+from scena.durable import put_in_place, recover_directory, sync, write_file
+from scena.training.errors import CheckpointError
+from scena.training.tensor_file import Array, TensorBuffer, read_tensors
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
+KEEP = "keep"
+"""An empty file in the directory of a checkpoint that is never removed."""
+DISCARDED = ".discarded"
+MOST_STATE_BYTES = 256 << 20
+
+
+class VariableEntry(msgspec.Struct):
+    """What a stored variable was: Keras' path is no key, but helps to find out what has changed."""
+
+    key: str
+    path: str
+    shape: list[int]
+    dtype: str
+
+
+class StoredState(msgspec.Struct):
+    """The part of a checkpoint that is JSON."""
+
+    format: int
+    progress: dict[str, Any]
+    callbacks: dict[str, dict[str, Any]]
+    variables: list[VariableEntry]
+    random: dict[str, Any]
+    environment: dict[str, str] = {}
+    """Versions and cores of the process that wrote it."""
+    number: int = 0
+    """How many checkpoints the run had written, this one included."""
+
+
+def _read_1(data: dict[str, Any]) -> StoredState:
+    return msgspec.convert(data, StoredState)
+
+
+READERS: dict[int, Callable[[dict[str, Any]], StoredState]] = {1: _read_1}
+"""A reader for each format there ever was; a new format adds one and leaves the others."""
 
 
 class CheckpointStore:
@@ -29,72 +67,158 @@ class CheckpointStore:
     Args:
         directory: where they are.
         keep: how many of the last ones to keep.
+        keep_every: keep every so-manieth for good; 0 for none.
     """
 
-    def __init__(self, directory: Path, keep: int = 2) -> None:
+    def __init__(self, directory: Path, keep: int = 2, keep_every: int = 0) -> None:
         self.directory = directory
         self.keep = keep
+        self.keep_every = keep_every
+
+    def path(self, step: int) -> Path:
+        """The directory of the checkpoint of this step."""
+        return self.directory / str(step)
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints there are, oldest first."""
         if not self.directory.is_dir():
             return []
-        return sorted(int(path.name) for path in self.directory.iterdir() if path.name.isdecimal())
+        entries = [entry for entry in os.scandir(self.directory) if entry.is_dir(follow_symlinks=False)]
+        return sorted(int(entry.name) for entry in entries if entry.name.isascii() and entry.name.isdecimal())
 
-    def save(self, step: int, tensors: dict[str, np.ndarray], state: dict[str, Any]) -> Path:
-        """Writes a checkpoint aside, renames it into place and removes those that are too old."""
-        final = self.directory / str(step)
+    def clean(self) -> None:
+        """Clears away what a killed process left half-written."""
+        if not self.directory.is_dir():
+            return
+        for name in {path.name[1:].rpartition(".")[0] for path in self.directory.glob(".*.*")}:
+            if name.isdecimal():
+                recover_directory(self.directory / name)
+
+    def begin(self, step: int) -> Path:
+        """An empty directory in which the checkpoint of this step is put together."""
         aside = self.directory / f".{step}.new"
         try:
-            shutil.rmtree(aside, ignore_errors=True)
+            recover_directory(self.path(step))
             aside.mkdir(parents=True)
-            save_file(tensors, aside / TENSORS)
-            text = json.dumps({"format": FORMAT, **state}, indent=1, allow_nan=True)
-            (aside / STATE).write_text(text, encoding="utf-8")
-            for path in (aside / TENSORS, aside / STATE, aside):
-                _fsync(path)
-            if final.exists():
-                shutil.rmtree(final)
-            aside.rename(final)
-            _fsync(self.directory)
-        except (OSError, SafetensorError) as error:
-            shutil.rmtree(aside, ignore_errors=True)
-            last = self.steps()
-            kept = f" The last good checkpoint is {self.directory / str(last[-1])}." if last else ""
-            raise TrainingError(f"Cannot write the checkpoint {final}: {error}.{kept}") from error
-        for old in self.steps()[: -self.keep]:
-            shutil.rmtree(self.directory / str(old))
+        except OSError as error:
+            raise self._failure(step, error) from error
+        return aside
+
+    def commit(self, step: int, tensors: TensorBuffer, state: StoredState, pinned: int | None = None) -> Path:
+        """Writes tensors and state into the directory that `begin` made, puts it in place and removes those that are too old.
+
+        Args:
+            step: the checkpoint's step.
+            tensors: its tensors.
+            state: the rest of it.
+            pinned: the step of another checkpoint that must stay, that of the best model.
+        """
+        final, aside = self.path(step), self.directory / f".{step}.new"
+        try:
+            tensors.write(aside / TENSORS)
+            write_file(aside / STATE, json.dumps(msgspec.to_builtins(state)))
+            if self.keep_every and state.number % self.keep_every == 0:
+                (aside / KEEP).touch()
+            sync(aside)
+            put_in_place(aside, final)
+        except OSError as error:
+            recover_directory(final)
+            raise self._failure(step, error) from error
+        self._remove_old(step, pinned)
         return final
 
-    def load_latest(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+    def abandon(self, step: int) -> None:
+        """Removes what `begin` made."""
+        recover_directory(self.path(step))
+
+    def load_latest(self) -> tuple[int, dict[str, Array], StoredState] | None:
         """The newest checkpoint that can be read; those that cannot are named and passed over."""
         for step in reversed(self.steps()):
             try:
-                return self.load(step)
-            except TrainingError as error:
+                return (step, *self.load(step))
+            except CheckpointError as error:
                 logger.warning("%s It is passed over.", error)
         return None
 
-    def load(self, step: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Reads one checkpoint: its tensors and its state."""
-        path = self.directory / str(step)
+    def load(self, step: int) -> tuple[dict[str, Array], StoredState]:
+        """Reads one checkpoint: its tensors and its state.
+
+        Raises:
+            CheckpointError: it is damaged, incomplete, or of a newer format.
+        """
+        path = self.path(step)
+        if not path.is_dir():
+            there = ", ".join(map(str, self.steps())) or "none"
+            raise CheckpointError(f"There is no checkpoint of step {step} in {self.directory}. There are: {there}.")
         try:
-            state = json.loads((path / STATE).read_text(encoding="utf-8"))
-            tensors = load_file(path / TENSORS)
-        except (OSError, ValueError, SafetensorError) as error:
-            raise TrainingError(f"The checkpoint {path} cannot be read: {error}.") from error
-        if not isinstance(state, dict) or not isinstance(state.get("format"), int):
-            raise TrainingError(f"The checkpoint {path} has no format number.")
-        if state["format"] > FORMAT:
-            raise TrainingError(
-                f"The checkpoint {path} has format {state['format']}; this version of Scena reads up to {FORMAT}."
-            )
+            data = json.loads(_plain_file(path / STATE, MOST_STATE_BYTES).read_text(encoding="utf-8"))
+            state = _read(data)
+            tensors = read_tensors(_plain_file(path / TENSORS))
+        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
+        _check_entries(path, tensors, state)
         return tensors, state
 
+    def discard_after(self, step: int) -> None:
+        """Takes later checkpoints out of the way, because the run goes on from this one; the next checkpoint removes them."""
+        for later in self.steps():
+            if later > step:
+                self._set_aside(later)
+                logger.warning("The checkpoint of step %d is set aside; it is removed with the next checkpoint.", later)
 
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    def last_good(self) -> str:
+        """A sentence that says where the last checkpoint is."""
+        steps = self.steps()
+        return f"The last checkpoint is {self.path(steps[-1])}." if steps else "There is no checkpoint yet."
+
+    def _remove_old(self, latest: int, pinned: int | None) -> None:
+        others = [step for step in self.steps() if step != latest]
+        kept = {*others[len(others) - self.keep + 1 :], pinned} if self.keep > 1 else {pinned}
+        for step in others:
+            if step not in kept and not (self.path(step) / KEEP).exists():
+                self._set_aside(step)
+        for path in self.directory.glob(f"*{DISCARDED}"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _set_aside(self, step: int) -> None:
+        """Takes a checkpoint away in one step: while its files are removed one by one, it must not look like a damaged one."""
+        aside = self.directory / f"{step}{DISCARDED}"
+        shutil.rmtree(aside, ignore_errors=True)
+        self.path(step).rename(aside)
+
+    def _failure(self, step: int, error: OSError) -> CheckpointError:
+        reason = error.strerror or str(error)
+        return CheckpointError(f"Cannot write the checkpoint {self.path(step)}: {reason}. {self.last_good()}")
+
+
+def _read(data: Any) -> StoredState:
+    number = data.get("format") if isinstance(data, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"{STATE} has no format number")
+    if number not in READERS:
+        newest = max(READERS)
+        raise ValueError(f"it has format {number}; this version of Scena reads up to {newest}. Update Scena")
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        return READERS[number](data)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{STATE} is not the state of a training: {error}") from error
+
+
+def _check_entries(path: Path, tensors: dict[str, Array], state: StoredState) -> None:
+    entries = {entry.key: entry for entry in state.variables}
+    if len(entries) != len(state.variables) or set(entries) - set(tensors):
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {STATE} and {TENSORS} name different variables.")
+    for key, entry in entries.items():
+        if tuple(entry.shape) != tensors[key].shape:
+            raise CheckpointError(f"The checkpoint {path} cannot be read: {key} has another shape than {STATE} says.")
+
+
+def _plain_file(path: Path, most: int | None = None) -> Path:
+    """The path, if it is a plain file: a link could lead anywhere, and reading a pipe never ends."""
+    found = os.lstat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{path.name} is not a plain file")
+    if most is not None and found.st_size > most:
+        raise ValueError(f"{path.name} has {found.st_size} bytes, more than any state can have ({most})")
+    return path

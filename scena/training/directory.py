@@ -2,10 +2,12 @@
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from scena.training.errors import TrainingError
 
@@ -20,6 +22,57 @@ def default_directory(scenario_name: str) -> Path:
     stem = f"runs/{parts[-1] if parts else name}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = (Path(stem if number == 1 else f"{stem}-{number}") for number in range(1, 1000))
     return next(path for path in candidates if not path.exists())
+
+
+class RunPaths(NamedTuple):
+    """Where the parts of a run are: inside its directory, or elsewhere if that was asked for."""
+
+    directory: Path
+    checkpoint: Path
+    logs: Path
+    exports: Path
+
+    @property
+    def best(self) -> Path:
+        """The export of the best model."""
+        return self.exports / "best"
+
+    @property
+    def export(self) -> Path:
+        """The export of the last model."""
+        return self.exports / "export"
+
+    @property
+    def tensorboard(self) -> Path:
+        """The folder of TensorBoard's event files."""
+        return self.logs / "tensorboard"
+
+
+def run_paths(directory: Path, params: Any) -> RunPaths:
+    """The paths of a run; those in its parameters that are relative lie inside its directory, and move with it."""
+    return RunPaths(
+        directory,
+        directory / (params.checkpoint_dir or "checkpoint"),
+        directory / (params.log_dir or "."),
+        directory / (params.export_dir or "."),
+    )
+
+
+def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
+    """Turns paths that a user gave, relative to the current folder, into those that are stored.
+
+    Args:
+        directory: the run's directory.
+        params: its parameters; changed in place.
+        before: the stored parameters, whose paths are settled already.
+    """
+    for name in ("checkpoint_dir", "log_dir", "export_dir"):
+        path = getattr(params, name)
+        if path is None or (before is not None and getattr(before, name, None) == path):
+            continue
+        path = path.absolute()
+        inside = directory.absolute()
+        setattr(params, name, path.relative_to(inside) if path.is_relative_to(inside) else path)
 
 
 def create_directory(directory: Path) -> None:
@@ -41,10 +94,23 @@ def create_directory(directory: Path) -> None:
         ) from error
 
 
+class _LogFile(logging.FileHandler):
+    """A log file that says once that it cannot be written, and never ends a training because of it."""
+
+    _failed = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+        """Says it on the console, which has the same lines."""
+        if not self._failed:
+            self._failed = True
+            sys.stderr.write(f"Cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
+
+
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
     """Writes what Scena logs to `train.log` as well, while the block runs."""
-    handler = logging.FileHandler(directory / "train.log", encoding="utf-8", delay=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    handler = _LogFile(directory / "train.log", encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("scena")
     if log.level == logging.NOTSET:

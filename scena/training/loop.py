@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,6 +14,8 @@ from scena.model.tf_engine import Arrays
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
 from scena.training.run import TrainingRun, Validation
+from scena.training.state import TrainingState
+from scena.training.stopping import StopRequests
 
 LONGEST_BLOCK = 32
 BLOCK_SECONDS = 0.05
@@ -28,7 +29,8 @@ class TrainingLoop:
         run: what is trained.
         callbacks: Keras callbacks, Scena's own among them.
         validation: LAV on the prediction graph, if asked for.
-        save: writes a checkpoint of the present state.
+        state: takes checkpoints, and puts the state of callbacks back.
+        requests: says when the training should end before its time.
     """
 
     def __init__(
@@ -36,116 +38,164 @@ class TrainingLoop:
         run: TrainingRun,
         callbacks: list[keras.callbacks.Callback],
         validation: Validation | None,
-        save: Callable[[], None],
+        state: TrainingState,
+        requests: StopRequests,
     ) -> None:
         self.run = run
         self._own = [callback for callback in callbacks if isinstance(callback, TrainerCallback)]
         self._callbacks = keras.callbacks.CallbackList(
             callbacks, model=run.model, epochs=run.params.epochs, steps=run.steps_per_epoch, verbose=0
         )
-        self._per_batch = any(_sees_batches(callback) for callback in callbacks)
+        self._watching = [callback for callback in callbacks if _sees_batches(callback)]
         self._validation = validation
-        self._save = save
+        self._state = state
+        self._requests = requests
+        self._put_back = False
+        self._following: list[Batch] | None = None
         self._block = 1
         self._last_time = {name: time.monotonic() for name in ("val", "lav", "checkpoint")}
         self._stream: BatchStream | None = None
 
     def execute(self) -> None:
-        """Trains until the last epoch, or until a callback sets `model.stop_training`."""
+        """Trains until the last epoch, or until a callback sets `model.stop_training`.
+
+        Raises:
+            StopRequested: the training has to end before its time; its state can be saved.
+        """
         run = self.run
         run.model.stop_training = False
         self._callbacks.on_train_begin()
-        logs: dict[str, float] = {}
+        self._put_back = True
         try:
             while run.progress.epoch < run.params.epochs and not run.model.stop_training:
-                logs = self._epoch()
+                self._epoch()
         finally:
             self._close_stream()
-        run.progress.finished = True
-        self._callbacks.on_train_end(logs)
+        self._callbacks.on_train_end(dict(run.progress.logs))
 
-    def _epoch(self) -> dict[str, float]:
-        run = self.run
-        epoch = run.progress.epoch
+    def _epoch(self) -> None:
+        run, progress = self.run, self.run.progress
+        epoch = progress.epoch
+        self._requests.check()
         self._callbacks.on_epoch_begin(epoch)
-        if run.progress.step_in_epoch == 0:
+        if self._put_back:
+            self._put_back = False
+            self._state.begin()
+        if progress.step_in_epoch == 0:
             run.model.reset_metrics()
-        logs: dict[str, float] = {}
-        while (steps := self._next_block()) != 0:
-            block = self._batches(steps)
-            if not block:
-                break
-            logs = self._train(block)
+            progress.logs = {}
+        elif progress.pending and not self._at_end_of_epoch():
+            self._inside_epoch()  # the process that took this step ended before it could do this
+        while block := self._next_batches():
+            self._train(block)
+            progress.pending = True
+            self._requests.check()
             if run.model.stop_training:
                 break
-            if not self._is_last_step():
+            if not self._at_end_of_epoch():
                 self._inside_epoch()
-        if not logs:
+        if not progress.logs:
             raise TrainingError(
                 "An epoch had no training batch. Is the data set smaller than one batch with dropped remainder?"
             )
-        logs = dict(logs)
+        self._end_epoch(epoch)
+
+    def _end_epoch(self, epoch: int) -> None:
+        run, progress = self.run, self.run.progress
+        logs = dict(progress.logs)
+        logs |= self._validate(val=run.params.val_every_n.due_at_epoch(epoch + 1) or self._due("val"), lav=False)
+        for callback in self._own:
+            callback.before_lav(epoch, logs)
         last = epoch + 1 == run.params.epochs or run.model.stop_training
-        logs |= self._validate(
-            val=run.params.val_every_n.due_at_epoch(epoch + 1) or self._due("val"),
-            lav=self._lav_at_epoch(epoch, last),
-        )
-        run.progress.epoch, run.progress.step_in_epoch = epoch + 1, 0
+        logs |= self._validate(val=False, lav=self._lav_at_epoch(epoch, last))
+        checkpoint_by_time = self._due("checkpoint")
+        progress.epoch, progress.step_in_epoch, progress.pending = epoch + 1, 0, False
         if run.steps_per_epoch is None:
             self._close_stream()
-            run.progress.cursor = Cursor(epoch=run.progress.cursor.epoch + (run.progress.cursor.batch > 0))
+            progress.cursor = Cursor(epoch=progress.cursor.epoch + (progress.cursor.batch > 0))
         self._callbacks.on_epoch_end(epoch, logs)
+        progress.logs = logs
+        progress.stopped = bool(run.model.stop_training)
+        progress.finished = progress.stopped or epoch + 1 >= run.params.epochs
         trigger = run.params.checkpoint_every
-        if trigger and (trigger.due_at_epoch(epoch + 1) or self._due("checkpoint") or last or run.model.stop_training):
+        if trigger and (trigger.due_at_epoch(epoch + 1) or checkpoint_by_time or progress.finished):
             self._checkpoint()
-        return logs
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def _next_block(self) -> int:
         """How many steps the next block may have: up to the end of the epoch or the next event, whichever is first."""
         run = self.run
-        longest = self._block
+        longest = run.params.steps_per_execution or self._block
         if run.steps_per_epoch is not None:
             longest = min(longest, run.steps_per_epoch - run.progress.step_in_epoch)
         for trigger in (run.params.val_every_n, run.params.lav_every_n, run.params.checkpoint_every):
             until = trigger.steps_until_due(run.progress.step)
             longest = longest if until is None else min(longest, until)
+        for callback in self._watching:
+            # a callback of Keras does not say whether it looks at the weights, so it sees each step at once
+            until = callback.steps_until_weights(run.progress.step) if isinstance(callback, TrainerCallback) else 1
+            longest = longest if until is None else min(longest, until)
         return longest
+
+    def _next_batches(self) -> list[Batch]:
+        """The batches of the next block; none at the end of the epoch."""
+        if self._following is None:
+            self._following = self._fetch()
+        block, self._following = self._following, None
+        return block
+
+    def _at_end_of_epoch(self) -> bool:
+        """Whether the last step was the epoch's last: without a known length, only the attempt to get more shows it."""
+        if self.run.steps_per_epoch is not None:
+            return self.run.progress.step_in_epoch >= self.run.steps_per_epoch
+        if self._following is None:
+            self._following = self._fetch()
+        return not self._following
+
+    def _fetch(self) -> list[Batch]:
+        steps = self._next_block()
+        return self._batches(steps) if steps > 0 else []
 
     def _batches(self, steps: int) -> list[Batch]:
         if self._stream is None:
             repeat = self.run.steps_per_epoch is not None
             self._stream = self.run.train_data.stream(self.run.progress.cursor, repeat=repeat)
-        return self._stream.take_block(steps)
+        with self.run.stopwatch.measuring("data"):
+            return self._stream.take_block(steps)
 
-    def _train(self, block: list[Batch]) -> dict[str, float]:
+    def _train(self, block: list[Batch]) -> None:
         progress = self.run.progress
+        if self._watching:
+            self._callbacks.on_train_batch_begin(progress.step_in_epoch)
         begun = time.perf_counter()
-        steps = self.run.engine.train(_stacked(block, "inputs"), _stacked(block, "targets"))
+        with self.run.stopwatch.measuring("step"):
+            steps = self.run.engine.train(_stacked(block, "inputs"), _stacked(block, "targets"))
         seconds = (time.perf_counter() - begun) / len(block)
-        for logs in steps:
-            if self._per_batch:
-                self._callbacks.on_train_batch_begin(progress.step_in_epoch)
+        for position, logs in enumerate(steps):
+            if self._watching:
+                if position > 0:
+                    self._callbacks.on_train_batch_begin(progress.step_in_epoch)
                 self._callbacks.on_train_batch_end(progress.step_in_epoch, logs)
             progress.step += 1
             progress.step_in_epoch += 1
             if self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0)):
                 raise TrainingError(f"The loss is {logs['loss']} at step {progress.step} (epoch {progress.epoch + 1}).")
         progress.cursor = block[-1].cursor
+        progress.logs = dict(steps[-1])
         for callback in self._own:
             callback.on_block_end(len(block), steps[-1])
         # the first call compiles: its time says nothing about a step
         self._block = 2 if self._block == 1 else max(1, min(LONGEST_BLOCK, round(BLOCK_SECONDS / seconds)))
-        return steps[-1]
-
-    def _is_last_step(self) -> bool:
-        return self.run.steps_per_epoch is not None and self.run.progress.step_in_epoch >= self.run.steps_per_epoch
 
     # ---- now and then ----------------------------------------------------------------------------------------------
 
     def _inside_epoch(self) -> None:
-        self._validate(val=self._due("val"), lav=self._due("lav"))
+        logs = self._validate(val=self._due("val"), lav=self._due("lav"))
+        if logs:
+            for callback in self._own:
+                callback.inside_epoch(logs)
+        self.run.progress.pending = False
         if self._due("checkpoint"):
             self._checkpoint()
 
@@ -158,9 +208,17 @@ class TrainingLoop:
 
     def _lav_at_epoch(self, epoch: int, last: bool) -> bool:
         trigger = self.run.params.lav_every_n
+        if epoch + 1 < self.run.params.lav_min_epoch and not last:
+            return False
         return bool(trigger) and (epoch == 0 or last or trigger.due_at_epoch(epoch + 1) or self._due("lav"))
 
     def _validate(self, *, val: bool, lav: bool) -> dict[str, float]:
+        if not (val and self.run.val_data is not None) and not (lav and self._validation is not None):
+            return {}
+        with self.run.stopwatch.measuring("validation"), self.run.averaged_weights():
+            return self._results(val=val, lav=lav)
+
+    def _results(self, *, val: bool, lav: bool) -> dict[str, float]:
         logs: dict[str, float] = {}
         if val and self.run.val_data is not None:
             logs |= {f"val_{name}": value for name, value in self._run_validation().items()}
@@ -168,7 +226,7 @@ class TrainingLoop:
         if lav and self._validation is not None:
             for name, source in self.run.params.gen.lav_gen().items():
                 prefix = f"lav_{name}_" if name else "lav_"
-                logs |= {f"{prefix}{key}": value for key, value in self._validation.run(source).items()}
+                logs |= {f"{prefix}{key}": value for key, value in self._validation.run(source, self._counted).items()}
             self._last_time["lav"] = time.monotonic()
         if logs:
             for callback in self._own:
@@ -183,19 +241,29 @@ class TrainingLoop:
         model.reset_metrics()
         self._callbacks.on_test_begin()
         logs: dict[str, float] = {}
-        with pipeline.stream(repeat=False) as stream:
-            while block := stream.take_block(LONGEST_BLOCK):
-                logs = engine.test(_stacked(block, "inputs"), _stacked(block, "targets"))
+        try:
+            with pipeline.stream(repeat=False) as stream:
+                while block := stream.take_block(LONGEST_BLOCK):
+                    logs = engine.test(_stacked(block, "inputs"), _stacked(block, "targets"))
+                    self._requests.check()
+        finally:
+            for variable, value in zip(model.metrics_variables, before, strict=True):
+                variable.assign(value)
         self._callbacks.on_test_end(logs)
-        for variable, value in zip(model.metrics_variables, before, strict=True):
-            variable.assign(value)
         return logs
 
+    def _counted(self, samples: int) -> None:
+        """Called after each batch of LAV, which may take long enough to be stopped."""
+        del samples
+        self._requests.check()
+
     def _checkpoint(self) -> None:
-        self._save()
+        with self.run.stopwatch.measuring("checkpoint"):
+            self._state.save()
         self._last_time["checkpoint"] = time.monotonic()
 
     def _close_stream(self) -> None:
+        self._following = None
         if self._stream is not None:
             self._stream.close()
             self._stream = None

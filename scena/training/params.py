@@ -1,14 +1,16 @@
 """Parameters of a training."""
 
+import re
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from scena.devices.params import DeviceParams
 from scena.params import Params, param
+from scena.training.callbacks.params import EarlyStoppingParams
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipeline_params import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams
-from scena.training.trigger import Trigger
+from scena.training.trigger import Duration, Trigger
 
 TScenarioParams = TypeVar("TScenarioParams", bound=Params)
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
@@ -24,8 +26,35 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     lav_every_n: Trigger = param(Trigger(0), help="LAV, with the evaluator, every so often (0: never)")
     checkpoint_every: Trigger = param(Trigger(1), help="write a checkpoint every so often (0: never)")
     keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep")
+    keep_every_checkpoint: int = param(0, ge=0, help="keep every so-manieth checkpoint for good (0: none)")
+    time_limit: Duration = param(
+        Duration(0, "seconds"), help="save and leave with status 75 after this time, such as 3h; `scena resume` goes on"
+    )
+    checkpoint_dir: Path | None = param(None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)")
+    log_dir: Path | None = param(None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)")
+    export_dir: Path | None = param(None, help="where best/ and export/ go (default: OUTPUT_DIR)")
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best")
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export")
+    scale_epoch_size: float = param(1.0, gt=0, help="factor of the length of an epoch")
+    lav_min_epoch: int = param(0, ge=0, help="no LAV before this epoch (the last one always has it)")
+    ema_decay: float = param(
+        0.0,
+        ge=-1,
+        lt=1,
+        aliases=["calc_ema"],
+        help="rate of a moving average of the weights, used for validation and exports (0: none, -1: from the number of steps)",
+    )
+    no_train_scope: str | None = param(
+        None, help="regular expression on layer paths: these layers, and all inside them, are not trained"
+    )
+    precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = param(
+        "float32", help="what layers compute in; weights, losses and outputs stay float32"
+    )
+    steps_per_execution: int | None = param(
+        None,
+        ge=1,
+        help="steps in one compiled block (default: chosen by the time a step takes; results never depend on it)",
+    )
     random_seed: int | None = param(
         None, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
     )
@@ -39,4 +68,16 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     gen: TPipelines = param(flat=True, help="where the data comes from")
     optimizer: OptimizerParams = param(Adam(), flat=True, help="how gradients change the weights")
     learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
+    early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
     device: DeviceParams = param(flat=True, help="what to compute on")
+
+    def __post_init__(self) -> None:
+        if -1 < self.ema_decay < 0:
+            raise ValueError(f"ema_decay is a rate from 0 to 1, or -1 for an automatic one; received {self.ema_decay}")
+        if self.no_train_scope is not None:
+            try:
+                re.compile(self.no_train_scope)
+            except re.error as error:
+                raise ValueError(
+                    f"no_train_scope is not a regular expression ({error}): {self.no_train_scope!r}"
+                ) from None

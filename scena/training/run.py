@@ -1,19 +1,25 @@
 """`TrainingRun`: what one training consists of while it runs; the loop, the callbacks and the checkpoints share it."""
 
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from scena.data.cursor import Cursor
 from scena.data.pipeline import DataPipeline
 from scena.params import Params
+from scena.training.directory import RunPaths, run_paths
 from scena.training.params import TrainerParams
+from scena.training.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     import keras
 
     from scena.model.built import BuiltModel
     from scena.model.tf_engine import TensorFlowEngine
+    from scena.training.optimizers.extensions import MovingAverage
 
 
 class Validation(Protocol):
@@ -60,28 +66,39 @@ class Progress:
     """Completed steps."""
     step_in_epoch: int = 0
     cursor: Cursor = field(default_factory=Cursor)
+    logs: dict[str, float] = field(default_factory=dict)
+    """What the last step of the current epoch logged."""
+    pending: bool = False
+    """Whether what is due after the last step (a validation) has not been done yet."""
+    stopped: bool = False
+    """Whether the training ended before its last epoch, by early stopping or another callback."""
     finished: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "epoch": self.epoch,
-            "step": self.step,
-            "step_in_epoch": self.step_in_epoch,
-            "cursor": self.cursor.to_json(),
-            "finished": self.finished,
-        }
+        return {**asdict(self), "cursor": self.cursor.to_json()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Progress":
-        """From plain data."""
-        return cls(
-            epoch=int(data["epoch"]),
-            step=int(data["step"]),
-            step_in_epoch=int(data["step_in_epoch"]),
-            cursor=Cursor.from_json(data["cursor"]),
-            finished=bool(data["finished"]),
-        )
+        """From plain data.
+
+        Raises:
+            msgspec.ValidationError: it is not what `to_json` wrote.
+        """
+        plain = msgspec.convert({**data, "cursor": None}, _PlainProgress)
+        cursor = Cursor.from_json(msgspec.convert(data.get("cursor"), dict[str, Any]))
+        return cls(**{**msgspec.structs.asdict(plain), "cursor": cursor})
+
+
+class _PlainProgress(msgspec.Struct):
+    epoch: int
+    step: int
+    step_in_epoch: int
+    cursor: None
+    logs: dict[str, float]
+    pending: bool
+    stopped: bool
+    finished: bool
 
 
 @dataclass
@@ -98,6 +115,26 @@ class TrainingRun:
     val_data: DataPipeline | None
     steps_per_epoch: int | None
     progress: Progress = field(default_factory=Progress)
+    resumed_from: Path | None = None
+    """The directory of the checkpoint that this process went on from."""
+    extra_variables: "dict[str, list[keras.Variable]]" = field(default_factory=dict)
+    """Further groups of variables for checkpoints, beside those of model, optimizer, metrics and callbacks."""
+
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    """Where the time goes."""
+    average: "MovingAverage | None" = None
+    """The moving average of the weights, if there is one."""
+
+    def averaged_weights(self) -> "AbstractContextManager[None]":
+        """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""
+        from scena.training.averaging import averaged_weights
+
+        return averaged_weights(self.model, self.average)
+
+    @property
+    def paths(self) -> RunPaths:
+        """Where checkpoints, logs and exports are."""
+        return run_paths(self.directory, self.params)
 
     def learning_rate(self) -> float:
         """The learning rate of the next step."""

@@ -72,3 +72,22 @@ class Trigger:
 
     def __repr__(self) -> str:
         return f"Trigger({self.to_param()!r})"
+
+
+class Duration(Trigger):
+    """A length of time: `90s`, `30min`, `3h`; `0` means without limit."""
+
+    @classmethod
+    def from_param(cls, raw: Any) -> Self:
+        """Reads what a user wrote."""
+        try:
+            read = Trigger.from_param(raw)
+        except ValueError:
+            read = Trigger(1)
+        if read.unit != "seconds" and read.amount:
+            raise ValueError("a time such as 90s, 30min or 3h (0: without limit)")
+        return cls(read.amount, "seconds")
+
+    def seconds(self) -> float | None:
+        """The time in seconds, None without limit."""
+        return self.amount or None

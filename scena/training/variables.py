@@ -9,9 +9,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.training.errors import TrainingError
+from scena.model.variables import variable_views
+from scena.training.checkpoint import VariableEntry
+from scena.training.errors import CheckpointError
 
 Groups = dict[str, list[keras.Variable]]
+Array = np.ndarray[Any, Any]
 
 
 def variable_groups(model: keras.Model) -> Groups:
@@ -23,32 +26,58 @@ def variable_groups(model: keras.Model) -> Groups:
     }
 
 
-def read_variables(groups: Groups) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """The values as arrays by key, and what each of them is."""
-    arrays: dict[str, np.ndarray] = {}
-    entries: list[dict[str, Any]] = []
+def keyed(groups: Groups) -> dict[str, keras.Variable]:
+    """Each variable by its key in a checkpoint; one that belongs to several groups only by the first."""
+    found: dict[str, keras.Variable] = {}
+    seen: set[int] = set()
     for group, variables in groups.items():
         for position, variable in enumerate(variables):
-            key = f"{group}/{position}"
-            arrays[key] = np.ascontiguousarray(keras.ops.convert_to_numpy(variable.value)).reshape(variable.shape)
-            entries.append(
-                {"key": key, "path": variable.path, "shape": list(variable.shape), "dtype": str(variable.dtype)}
-            )
-    return arrays, entries
+            if id(variable) not in seen:
+                seen.add(id(variable))
+                found[f"{group}/{position}"] = variable
+    return found
 
 
-def write_variables(groups: Groups, arrays: dict[str, np.ndarray], entries: list[dict[str, Any]]) -> None:
-    """Sets every variable from the arrays; all must be there and fit."""
-    stored = {entry["key"]: entry for entry in entries}
-    expected = {f"{group}/{i}": variable for group, variables in groups.items() for i, variable in enumerate(variables)}
-    if set(stored) != set(expected) or set(arrays) != set(expected):
-        raise TrainingError(
-            f"The checkpoint holds {len(arrays)} variables, the model has {len(expected)}: its parameters or code have changed."
-        )
+def read_variables(groups: Groups) -> dict[str, Array]:
+    """The values by key, as views that have to be copied before the next step."""
+    variables = keyed(groups)
+    return dict(zip(variables, variable_views(variables.values()), strict=True))
+
+
+def describe_variables(groups: Groups) -> list[VariableEntry]:
+    """What each variable is."""
+    return [
+        VariableEntry(key, variable.path, list(variable.shape), str(variable.dtype))
+        for key, variable in keyed(groups).items()
+    ]
+
+
+def write_variables(groups: Groups, arrays: dict[str, Array], entries: list[VariableEntry]) -> None:
+    """Sets every variable from the arrays; all must be there and fit, else nothing is changed."""
+    stored = {entry.key: entry for entry in entries}
+    expected = keyed(groups)
+    if set(stored) != set(expected):
+        raise CheckpointError(_difference(stored, expected))
     for key, variable in expected.items():
-        if tuple(stored[key]["shape"]) != tuple(variable.shape) or arrays[key].shape != tuple(variable.shape):
-            raise TrainingError(
-                f"The checkpoint's {stored[key]['path']} has shape {tuple(stored[key]['shape'])}, "
-                f"the model's {variable.path} has {tuple(variable.shape)}: its parameters or code have changed."
+        entry = stored[key]
+        if tuple(entry.shape) != tuple(variable.shape) or entry.dtype != str(variable.dtype):
+            raise CheckpointError(
+                f"The checkpoint's {entry.path} is {entry.dtype} {tuple(entry.shape)}, the model's {variable.path} is "
+                f"{variable.dtype} {tuple(variable.shape)}: the parameters or the code of the model have changed."
             )
+    for key, variable in expected.items():
         variable.assign(arrays[key])
+
+
+def _difference(stored: dict[str, VariableEntry], expected: dict[str, keras.Variable]) -> str:
+    lost = [stored[key].path for key in stored if key not in expected]
+    new = [expected[key].path for key in expected if key not in stored]
+    parts = [
+        f"{text}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        for text, names in (("only the checkpoint has", lost), ("only the run has", new))
+        if names
+    ]
+    return (
+        f"The checkpoint holds {len(stored)} variables, the run needs {len(expected)} ({'; '.join(parts)}): "
+        "the parameters or the code of the model or the optimizer have changed."
+    )

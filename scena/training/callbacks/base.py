@@ -1,5 +1,6 @@
 """`TrainerCallback`: a Keras callback that sees the whole run and whose state goes into checkpoints."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -23,6 +24,22 @@ class TrainerCallback(keras.callbacks.Callback):
     def on_validation(self, logs: dict[str, float]) -> None:
         """Called after a validation or LAV with its results (`val_…` and `lav_…`), at whatever step it happened."""
 
+    def inside_epoch(self, logs: dict[str, float]) -> None:
+        """Called after a validation or LAV that was not at the end of an epoch, with its results."""
+
+    def before_lav(self, epoch: int, logs: dict[str, float]) -> None:
+        """Called at the end of an epoch after its validation and before its LAV, with what there is so far.
+
+        Setting `model.stop_training` here makes this epoch the last one, so that LAV runs in it.
+        """
+
+    def steps_until_weights(self, step: int) -> int | None:
+        """After how many more steps `on_train_batch_end` wants to see the weights as they are then; the block ends there.
+
+        None: not at all; batches are then reported after their block, each with its exact logs.
+        """
+        return None
+
     def variables(self) -> list[keras.Variable]:
         """Variables that belong to neither the model nor the optimizer; checkpoints keep them (an EMA of the weights, for example)."""
         return []
@@ -31,5 +48,15 @@ class TrainerCallback(keras.callbacks.Callback):
         """What a checkpoint has to keep of this callback, as plain data."""
         return {}
 
+    def add_files(self, directory: Path) -> None:
+        """Adds files to the directory of a checkpoint that is being written."""
+
+    def pinned_step(self) -> int | None:
+        """The step of a checkpoint that must stay, however old it gets."""
+        return None
+
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes back what `state` returned."""
+        """Takes back what `state` returned, and brings this callback's files to what they were then (`run.resumed_from`)."""
+
+    def reset(self) -> None:
+        """Removes this callback's files: a run that was cut off before its first checkpoint starts from the beginning."""

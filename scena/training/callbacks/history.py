@@ -1,11 +1,17 @@
 """`history.csv`: one row per epoch with all values."""
 
 import csv
-import os
+import io
+import logging
 import time
 from typing import Any
 
+from scena.durable import write_file
 from scena.training.callbacks.base import TrainerCallback
+
+logger = logging.getLogger(__name__)
+
+FILE = "history.csv"
 
 SEPARATE = ("epoch", "step", "learning_rate", "seconds")
 
@@ -38,18 +44,29 @@ class HistoryWriter(TrainerCallback):
         names = list(SEPARATE) + [
             name for name in dict.fromkeys(n for row in self.rows for n in row) if name not in SEPARATE
         ]
-        path = self.run.directory / "history.csv"
-        aside = path.with_suffix(".csv.tmp")
-        with aside.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(self.rows)
-        os.replace(aside, path)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, names)
+        writer.writeheader()
+        writer.writerows(self.rows)
+        path = self.run.directory / FILE
+        try:
+            write_file(path, text.getvalue())
+        except OSError as error:
+            logger.warning("Cannot write %s: %s. It is tried again after the next epoch.", path, error.strerror)
 
     def state(self) -> dict[str, Any]:
         """The rows so far."""
-        return {"rows": self.rows}
+        return {"rows": list(self.rows)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the rows back; later ones of a cut-off run are dropped."""
         self.rows = list(state["rows"])
+        if self.rows:
+            self.write()
+        else:
+            self.reset()
+
+    def reset(self) -> None:
+        """Removes the file."""
+        self.rows = []
+        (self.run.directory / FILE).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from scena.data.batch import Batch
 from scena.model.tensorboard import collect_tensorboard
 from scena.training.callbacks.base import TrainerCallback
+from scena.training.event_files import cut_back, event_sizes
 
 
 class TensorBoardEvents(TrainerCallback):
@@ -64,5 +65,19 @@ class TensorBoardEvents(TrainerCallback):
 
     def _writer(self, name: str) -> Any:
         if name not in self._writers:
-            self._writers[name] = tf.summary.create_file_writer(str(self.run.directory / "tensorboard" / name))
+            self._writers[name] = tf.summary.create_file_writer(str(self.run.paths.tensorboard / name))
         return self._writers[name]
+
+    def state(self) -> dict[str, Any]:
+        """How long each event file is: what comes later is cut off when the run goes on from here."""
+        for writer in self._writers.values():
+            writer.flush()
+        return {"sizes": event_sizes(self.run.paths.tensorboard)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Cuts the event files back to what they were at the checkpoint."""
+        cut_back(self.run.paths.tensorboard, state["sizes"])
+
+    def reset(self) -> None:
+        """Removes the event files."""
+        cut_back(self.run.paths.tensorboard, {})

@@ -1,0 +1,41 @@
+"""TensorBoard's event files across a crash: cut back to what they were when a checkpoint was taken.
+
+Only files that are found in the directory are touched, never a path that a checkpoint names.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+
+def event_sizes(directory: Path) -> dict[str, int]:
+    """The size of each event file below a directory, by its path inside it."""
+    return {path.relative_to(directory).as_posix(): path.stat().st_size for path in _event_files(directory)}
+
+
+def cut_back(directory: Path, sizes: dict[str, int]) -> None:
+    """Removes what was written after the sizes were taken, so that going on from there writes nothing twice."""
+    found = set()
+    for path in _event_files(directory):
+        name = path.relative_to(directory).as_posix()
+        size = sizes.get(name)
+        found.add(name)
+        if size is None:
+            path.unlink()
+        elif path.stat().st_size > size:
+            os.truncate(path, size)
+        elif path.stat().st_size < size:
+            logger.warning("%s is shorter than at the checkpoint: curves in TensorBoard will have a gap.", path)
+    for name in sorted(set(sizes) - found):
+        logger.warning("TensorBoard's %s is no longer there: its curves start at the checkpoint.", name)
+
+
+def _event_files(directory: Path) -> Iterator[Path]:
+    for folder, _, files in os.walk(directory, followlinks=False):
+        for name in sorted(files):
+            path = Path(folder, name)
+            if "tfevents" in name and path.is_file() and not path.is_symlink():
+                yield path

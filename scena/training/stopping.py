@@ -1,0 +1,73 @@
+"""Stopping a training cleanly: by SIGTERM or SIGINT, or when its time is over."""
+
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+logger = logging.getLogger(__name__)
+
+TIME_IS_UP = 75
+"""The exit status after a time limit: "temporary failure" in sysexits.h, so that a job script can tell it from an error."""
+
+
+class StopRequested(Exception):  # noqa: N818  (it is a request, not an error)
+    """Ends the training loop between two steps or in a validation; the state is good to be saved."""
+
+
+class StopRequests:
+    """Knows whether the training should end, and why.
+
+    Args:
+        time_limit: seconds after which it should; None for never.
+    """
+
+    def __init__(self, time_limit: float | None = None) -> None:
+        self._signal: int | None = None
+        self._end = None if time_limit is None else time.monotonic() + time_limit
+
+    @property
+    def reason(self) -> str | None:
+        """Why the training should end, or None if it should not."""
+        if self._signal is not None:
+            return signal.Signals(self._signal).name
+        return "the time limit" if self._end is not None and time.monotonic() >= self._end else None
+
+    @property
+    def exit_status(self) -> int:
+        """The status to leave with: 128 + the number of the signal, as shells have it, or 75 for the time limit."""
+        return TIME_IS_UP if self._signal is None else 128 + self._signal
+
+    def check(self) -> None:
+        """Raises StopRequested if the training should end."""
+        if self.reason is not None:
+            raise StopRequested
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Takes notice of the signals while the block runs; elsewhere than in the main thread Python cannot."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._notice) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _notice(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self._signal = number
+        # a second signal must end the process even inside a long operation, so the system handles it, not Python
+        interactive = hasattr(sys, "ps1") or "ipykernel" in sys.modules
+        for again in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(again, signal.default_int_handler if interactive else signal.SIG_DFL)
+        logger.warning(
+            "%s: the training ends after this step and its state is saved. A second signal ends it at once.",
+            signal.Signals(number).name,
+        )
