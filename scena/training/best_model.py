@@ -1,0 +1,120 @@
+"""The best model on disk: always complete, and always the one that belongs to the checkpoint a run goes on from."""
+
+import errno
+import logging
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from scena.durable import link_tree, recover_directory, replace_directory
+
+if TYPE_CHECKING:
+    from scena.training.run import TrainingRun
+
+logger = logging.getLogger(__name__)
+
+IN_CHECKPOINT = "best"
+_DESCRIPTION = "scenario.json"
+
+
+class BestModelDirectory:
+    """Writes the export of the best model, and puts it into checkpoints as links, which cost no space.
+
+    A disk that is full does not end the training: the weights are kept in memory until they can be written. Until then no
+    checkpoint is taken, because it would belong to a best model that is not there.
+
+    Args:
+        run: the training.
+    """
+
+    def __init__(self, run: "TrainingRun") -> None:
+        self.run = run
+        self.step: int | None = None
+        self._unwritten: tuple[list[Any], dict[str, Any]] | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.run.paths.best
+
+    def write(self, result: dict[str, Any]) -> None:
+        """Exports the weights as they are now."""
+        self._unwritten = None
+        self.step = self.run.progress.step
+        try:
+            self._export(result)
+        except OSError as error:
+            weights = [keras.ops.convert_to_numpy(variable.value) for variable in self._variables()]
+            self._unwritten = weights, result
+            logger.warning(
+                "Cannot write the best model to %s: %s. It is kept in memory and tried again.", self.path, error
+            )
+
+    def retry(self) -> None:
+        """Writes what could not be written before.
+
+        Raises:
+            OSError: it still cannot.
+        """
+        if self._unwritten is None:
+            return
+        weights, result = self._unwritten
+        now = [keras.ops.convert_to_numpy(variable.value) for variable in self._variables()]
+        try:
+            _assign(self._variables(), weights)
+            self._export(result)
+        finally:
+            _assign(self._variables(), now)
+        self._unwritten = None
+        logger.info("The best model could be written now: %s", self.path)
+
+    def add_to(self, checkpoint: Path) -> None:
+        """Puts the best model into a checkpoint."""
+        self.retry()
+        if self.step is None:
+            return
+        if not (self.path / _DESCRIPTION).is_file():
+            raise FileNotFoundError(errno.ENOENT, "the best model is no longer there", str(self.path))
+        link_tree(self.path, checkpoint / IN_CHECKPOINT)
+
+    def go_back(self, step: int | None) -> None:
+        """Brings back the best model that belongs to the checkpoint from which the run goes on.
+
+        Args:
+            step: the step it is from, None if there was no best model yet.
+        """
+        self.step = step
+        recover_directory(self.path)
+        if step is None:
+            self.remove()
+            return
+        stored = (self.run.resumed_from or Path()) / IN_CHECKPOINT
+        if not (stored / _DESCRIPTION).is_file():
+            logger.warning("The checkpoint has no copy of the best model; %s is left as it is.", self.path)
+        elif not _same(stored / _DESCRIPTION, self.path / _DESCRIPTION):
+            replace_directory(self.path, lambda aside: link_tree(stored, aside))
+
+    def remove(self) -> None:
+        """Takes the best model away: the run had none at the point it goes on from."""
+        if self.path.is_dir():
+            aside = self.path.with_name(f".{self.path.name}.new")
+            shutil.rmtree(aside, ignore_errors=True)
+            self.path.rename(aside)
+            shutil.rmtree(aside)
+
+    def _export(self, result: dict[str, Any]) -> None:
+        self.run.scenario.export(self.run.built, self.path, self.run.params, saved_model=False, result=result)
+
+    def _variables(self) -> list[keras.Variable]:
+        return list(self.run.built.prediction_model.variables)
+
+
+def _assign(variables: list[keras.Variable], values: list[Any]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.is_file() and one.read_bytes() == other.read_bytes()
