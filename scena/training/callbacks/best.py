@@ -1,9 +1,12 @@
 """Keeping the best model of a training in OUTPUT_DIR/best."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
+from scena.training.best_model import BestModelDirectory
 from scena.training.callbacks.monitored import MonitoredCallback
+from scena.training.errors import TrainingError
 
 logger = logging.getLogger(__name__)
 
@@ -15,6 +18,11 @@ class BestModel(MonitoredCallback):
         super().__init__()
         self.value: float | None = None
         self.epoch: int | None = None
+
+    def set_run(self, run: Any) -> None:
+        """Reads what "best" means, and where the model goes."""
+        super().set_run(run)
+        self.disk = BestModelDirectory(run)
 
     def inside_epoch(self, logs: dict[str, float]) -> None:
         """Compares a validation inside an epoch with the best so far."""
@@ -32,18 +40,32 @@ class BestModel(MonitoredCallback):
         self.value, self.epoch = value, epoch + 1
         logger.info("New best model: %s = %.6g in epoch %d", self.key, value, epoch + 1)
         with self.run.averaged_weights():
-            self.run.scenario.export(
-                self.run.built,
-                self.run.paths.best,
-                self.run.params,
-                saved_model=False,
-                result={"epoch": epoch + 1, "step": self.run.progress.step, "best": self.key, **logs},
-            )
+            self.disk.write({"epoch": epoch + 1, "step": self.run.progress.step, "best": self.key, **logs})
+
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
+        """Writes what could not be written before; a training must not end without its best model."""
+        try:
+            self.disk.retry()
+        except OSError as error:
+            raise TrainingError(f"Cannot write the best model to {self.disk.path}: {error}.") from error
+
+    def add_files(self, directory: Path) -> None:
+        """Puts the best model into the checkpoint."""
+        self.disk.add_to(directory)
+
+    def pinned_step(self) -> int | None:
+        """The checkpoint of the best model stays, so that a run can go on from it."""
+        return self.disk.step
 
     def state(self) -> dict[str, Any]:
-        """The best value so far and its epoch."""
-        return {"value": self.value, "epoch": self.epoch}
+        """The best value so far, its epoch and its step."""
+        return {"value": self.value, "epoch": self.epoch, "step": self.disk.step}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes them back."""
+        """Takes them back, and brings the directory back to the best model of that time."""
         self.value, self.epoch = state["value"], state["epoch"]
+        self.disk.go_back(state["step"])
+
+    def reset(self) -> None:
+        """Removes the directory."""
+        self.disk.remove()
