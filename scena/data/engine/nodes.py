@@ -118,9 +118,10 @@ class ParallelNode:
             self.following.accept(entry.event)
         while self.inbox:
             if isinstance(self.inbox[0], Group):
-                member = min(self.router.pool.workers, key=lambda worker: len(worker.tasks))
+                given = self.router.given
+                member = min(given, key=lambda worker: len(given[worker]))
                 full = self._inner and self._running and self.following.room() <= self._running
-                if len(member.tasks) >= TASKS_PER_WORKER or full:
+                if len(given[member]) >= TASKS_PER_WORKER or full:
                     return
                 self._send(member, self.inbox.popleft())
             else:
@@ -137,7 +138,7 @@ class ParallelNode:
         entry = Entry(self, group)
         self._order.append(entry)
         self._running += len(group.pieces)
-        member.tasks[number] = entry
+        router.given[member][number] = entry
         pieces = [piece[:4] for piece in group.pieces]
         slot = router.pool.slots.take()
         member.send([router.generation, number, self.place, group.epoch, slot, group.source, pieces])

@@ -35,8 +35,6 @@ class Member:
         self.process = process
         self.thread: threading.Thread | None = None
         self._life = life
-        self.tasks: dict[int, Any] = {}
-        """Tasks it was given and has not finished."""
 
     def send(self, message: Any) -> None:
         """Sends a message; if the other side is gone, reading will tell."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from scena.data.cursor import Cursor
 from scena.data.engine.failure import died, raised
-from scena.data.engine.nodes import Begin, End, Failed, FinalQueue, Group, ParallelNode, SerialNode
+from scena.data.engine.nodes import Begin, End, Entry, Failed, FinalQueue, Group, ParallelNode, SerialNode
 from scena.data.engine.pool import Member, WorkerPool
 from scena.data.errors import DataError
 from scena.data.feed import feed_start, index_pieces, starts
@@ -35,6 +35,8 @@ class Router:
         self.limit = max(pool.work.pipeline.prefetch, len(pool.workers) + 1)
         self.group = 1
         self.tasks = 0
+        self.given: dict[Member, dict[int, Entry]] = {worker: {} for worker in pool.workers}
+        """Tasks that each worker was given and has not finished."""
         self._events = self._feed(cursor, repeat)
         self._exhausted = False
         self.final = FinalQueue(self)
@@ -52,7 +54,6 @@ class Router:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         for member in pool.members:
-            member.tasks.clear()
             self._selector.register(member.channel, selectors.EVENT_READ, member)
         for member in pool.streams.values():
             member.send(["reset", self.generation])
@@ -147,7 +148,7 @@ class Router:
             _, _, task, slot, source = message[:5]
             if source is not None:
                 self.pool.slots.give(source)
-            entry = member.tasks.pop(task, None) if current else None
+            entry = self.given[member].pop(task, None) if current else None
             if entry is None:
                 self.pool.slots.give(slot)
             elif kind == "done":
