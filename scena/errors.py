@@ -7,3 +7,5 @@ class ScenaError(Exception):
     """Something a user can put right. The message says what was wrong, what was received and how to fix it."""
 
     exit_status: ClassVar[int] = 1
+    label: ClassVar[str] = "error: "
+    """What the command line puts before the message."""

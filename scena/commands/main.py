@@ -82,8 +82,8 @@ def _run(name: str, arguments: list[str]) -> int:
         status: int = module.run(arguments)
         return status
     except ScenaError as error:
-        print(f"scena {name}: error: {error}", file=sys.stderr)
-        if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+        print(f"scena {name}: {error.label}{error}", file=sys.stderr)
+        if error.label and os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
             raise
         return error.exit_status
     except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 """`scena resume OUTPUT_DIR [--flags]`."""
 
 from pathlib import Path
+from typing import Literal
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work
 from scena.params import ParamsError, param, parse, parse_options
@@ -8,16 +9,17 @@ from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import RUN_FILE, read_description, stored_params
 from scena.scenario.trusted import scenario_of
 
-USAGE = """usage: scena resume OUTPUT_DIR [--flags]
+USAGE = """usage: scena resume OUTPUT_DIR [--from latest|best|STEP] [--flags]
 
-Goes on with a run from its last checkpoint. Flags change its parameters, for example --trainer.epochs 50;
-`scena resume OUTPUT_DIR --help` lists them."""
+Goes on with a run from its last checkpoint, exactly where it was. Flags change its parameters, for example --trainer.epochs 50;
+what changes is shown and recorded. `scena resume OUTPUT_DIR --help` lists them."""
 
 
 class ResumeOptions(ImportOptions):
     """How to find the run's code."""
 
     scenario: str | None = param(None, help="the scenario, if its module is not where it was")
+    start: str = param("latest", flat="from", help="the checkpoint to go on from: latest, best, or a step")
 
 
 def run(arguments: list[str]) -> int:
@@ -32,6 +34,7 @@ def run(arguments: list[str]) -> int:
     if not path.is_file():
         raise ScenarioError(f"{directory} is not the directory of a run: it has no {RUN_FILE}.")
     options, rest = parse_options(ResumeOptions, arguments[1:])
+    start = _start(options.start)
     description = read_description(path)
     scenario = scenario_of(description["scenario"], directory, options.scenario)
     import_modules(options.modules)
@@ -39,5 +42,13 @@ def run(arguments: list[str]) -> int:
     params.output_dir = directory  # the run may have been moved
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
     start_work()
-    scenario.create_trainer(parsed.params.trainer).train(resume=True)
+    scenario.create_trainer(parsed.params.trainer).train(resume=True, start=start)
     return 0
+
+
+def _start(given: str) -> int | Literal["latest", "best"]:
+    if given == "latest" or given == "best":
+        return given
+    if given.isascii() and given.isdecimal():
+        return int(given)
+    raise ParamsError(f"--from must be latest, best or the step of a checkpoint. Received: {given!r}.")

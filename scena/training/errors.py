@@ -19,6 +19,8 @@ class TrainingInterrupted(TrainingError):  # noqa: N818  (nothing went wrong)
         exit_status: what the program leaves with.
     """
 
+    label = ""
+
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(message)
         self.exit_status = exit_status  # type: ignore[misc]  # each signal has its own
