@@ -4,13 +4,12 @@ Both hold what differs from a default, so that reading them over that default gi
 """
 
 import shlex
-import typing
 from typing import Any
 
 from scena.params.declare import Field, Params
 from scena.params.errors import ParamsError
-from scena.params.kinds import LEAF, LIST, PARAMS, Kind, kind_of, peel
-from scena.params.layers import Entry, merge_into
+from scena.params.kinds import LEAF, LIST, PARAMS, Kind, kind_of
+from scena.params.layers import Entry, is_merged, merge_into
 from scena.params.nodes import Index, Node, Path
 from scena.params.origins import COMMAND_LINE, Origins
 from scena.params.selection import CLASS, class_of
@@ -189,9 +188,6 @@ def _shortened(inside: dict[str, Any]) -> Any:
 
 def _leaf(value: Any, before: Any, kind: Kind) -> Any:
     """A value to write; a dict is merged when it is read, so entries that are gone have to be removed by None."""
-    if not isinstance(value, dict) or not isinstance(before, dict):
-        return value
-    arguments = typing.get_args(kind.hint)
-    if arguments and peel(arguments[1])[1]:
+    if not isinstance(value, dict) or not isinstance(before, dict) or not is_merged(kind):
         return value
     return {**value, **{name: None for name in before if name not in value}}

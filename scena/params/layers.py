@@ -309,10 +309,8 @@ class _Layer:
     def leaf_value(self, entry: Entry, node: Node) -> Any:
         if entry.is_text:
             return from_words(entry.value, node.hint)
-        if isinstance(entry.value, Mapping) and isinstance(node.value, dict):
-            optional = peel(_dict_item(node.kind) or Any)[1]
-            merged = {**node.value, **entry.value}
-            return {key: value for key, value in merged.items() if value is not None or optional}
+        if isinstance(entry.value, Mapping) and isinstance(node.value, dict) and is_merged(node.kind):
+            return {key: value for key, value in {**node.value, **entry.value}.items() if value is not None}
         return _copy(entry.value)
 
     def assign_dict_item(self, entry: Entry) -> bool:
@@ -343,6 +341,13 @@ class _Layer:
 
 def _names(node: Node) -> str:
     return " or ".join(base.__name__ for base in node.kind.bases)
+
+
+def is_merged(kind: Kind) -> bool:
+    """Whether a dict of plain values is merged. One that may hold None is replaced, for None could not remove an entry."""
+    item = _dict_item(kind)
+    alternatives, optional = peel(item)
+    return item is not None and not optional and Any not in alternatives
 
 
 def _dict_item(kind: Kind) -> Any:
