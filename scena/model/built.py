@@ -9,6 +9,7 @@ from scena.data.database import DataBase
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
+from scena.model.precision import full_precision
 from scena.model.specs import symbolic
 from scena.model.training_model import TrainingModel
 
@@ -41,7 +42,7 @@ class BuiltModel:
             raise ModelError(
                 f"{type(self.root.graph).__name__} must return a dict of named outputs. Received: {type(outputs).__name__}."
             )
-        return outputs
+        return full_precision(outputs)
 
     @property
     def prediction_model(self) -> keras.Model:

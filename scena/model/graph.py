@@ -25,6 +25,7 @@ class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
     """
 
     def __init__(self, params: TParams, **kwargs: Any) -> None:
+        kwargs.setdefault("autocast", False)  # inputs keep their precision until a layer computes with them
         super().__init__(**kwargs)
         self.params = params
 
@@ -98,6 +99,7 @@ class RootGraph(keras.layers.Layer):
     """
 
     def __init__(self, graph: GenericGraphBase[Any], **kwargs: Any) -> None:
+        kwargs.setdefault("autocast", False)
         super().__init__(**kwargs)
         self.graph = graph
 

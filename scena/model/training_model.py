@@ -11,6 +11,7 @@ from keras import ops
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
+from scena.model.precision import full_precision
 
 Updates = dict[str, tuple[Any, ...]]
 """Keras metrics by name, each with the arguments of its next `update_state`."""
@@ -119,7 +120,7 @@ class TrainingModel(keras.Model):
         prediction: bool = False,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # targets keep their precision, whatever the layers compute in
         self.root = root
         self.measures = Measures(model, root, lenient=prediction)
         self._prediction = prediction
@@ -164,7 +165,7 @@ class TrainingModel(keras.Model):
             outputs: Tensors = self.root(x["inputs"])
         else:
             outputs = self.root(x["inputs"], targets=x["targets"], training=training)
-        return outputs
+        return full_precision(outputs)
 
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True

@@ -120,6 +120,8 @@ class TrainingRun:
     extra_variables: "dict[str, list[keras.Variable]]" = field(default_factory=dict)
     """Further groups of variables for checkpoints, beside those of model, optimizer, metrics and callbacks."""
 
+    schedule: Any = None
+    """The learning rate's schedule."""
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     """Where the time goes."""
     average: "MovingAverage | None" = None

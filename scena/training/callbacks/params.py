@@ -1,0 +1,24 @@
+"""Parameters of what accompanies a training."""
+
+from typing import Literal
+
+from scena.params import Params, param
+
+
+class EarlyStoppingParams(Params):
+    """When to stop before the last epoch, by the value that decides about the best model."""
+
+    n_to_go: int = param(0, ge=0, help="stop after so many epochs without improvement (0: never)")
+    frequency: int = param(1, ge=1, help="look every so many epochs")
+    lower_threshold: float | None = param(
+        None, help="mode max: do not stop for lack of improvement below it; mode min: stop as soon as it is reached"
+    )
+    upper_threshold: float | None = param(
+        None, help="mode max: stop as soon as it is reached; mode min: do not stop for lack of improvement above it"
+    )
+    mode: Literal["min", "max"] | None = param(None, help="which values are better (default: as the model says)")
+
+    def __post_init__(self) -> None:
+        low, high = self.lower_threshold, self.upper_threshold
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"lower_threshold {low} is above upper_threshold {high}")

@@ -1,0 +1,90 @@
+"""From parameters to a run that is ready to train: seeds, precision, network, first weights, optimizer, compiled step."""
+
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from scena.data.errors import EmptyDataError
+from scena.model.precision import precision_policy
+from scena.model.tf_engine import TensorFlowEngine
+from scena.training.averaging import create_average
+from scena.training.errors import TrainingError
+from scena.training.freezing import freeze_layers
+from scena.training.optimizers.create import create_optimizer
+from scena.training.params import TrainerParams
+from scena.training.run import TrainedScenario, TrainingRun
+from scena.training.schedules.params import Constant, ReduceOnPlateau
+
+logger = logging.getLogger(__name__)
+
+
+def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, directory: Path) -> TrainingRun:
+    """Builds everything that a training consists of, in an order that makes the seed decide all of it."""
+    seed = params.random_seed or 0
+    keras.utils.set_random_seed(seed)
+    with precision_policy(params.precision):
+        built = scenario.build()
+        model = built.training_model()
+    train_data = params.gen.train_data(built.data, seed=seed)
+    val_data = params.gen.val_data(built.data) if params.val_every_n else None
+    steps = _steps_per_epoch(params, train_data)
+    if params.no_train_scope is not None:
+        freeze_layers(built.root, params.no_train_scope)
+    average = create_average(params, steps)
+    schedule = _schedule(params, steps)
+    optimizer = create_optimizer(
+        params.optimizer,
+        schedule,
+        model.trainable_variables,
+        average,
+        scale_loss=params.precision == "mixed_float16",
+    )
+    model.compile(optimizer=optimizer, auto_scale_loss=False)
+    engine = TensorFlowEngine(
+        model, built.data.input_layer_specs(), built.data.target_layer_specs(), eager=params.force_eager
+    )
+    return TrainingRun(
+        params,
+        scenario,
+        directory,
+        built,
+        model,
+        engine,
+        train_data,
+        val_data,
+        steps,
+        schedule=schedule,
+        average=average,
+    )
+
+
+def _steps_per_epoch(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
+    size = params.gen.train.batch_size
+    if params.samples_per_epoch is not None:
+        return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)
+    steps: int | None = train_data.batches_per_epoch()
+    if steps == 0:
+        raise EmptyDataError(f"There is no training batch: {params.gen.train_gen()} has too few samples.")
+    if params.scale_epoch_size != 1:
+        if steps is None:
+            raise TrainingError(
+                "--trainer.scale_epoch_size needs to know how many samples there are, and this source does not say. "
+                "Give --trainer.samples_per_epoch instead."
+            )
+        return max(1, round(steps * params.scale_epoch_size))
+    return steps
+
+
+def _schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
+    rate = params.learning_rate
+    if steps is None and (
+        not isinstance(rate, Constant | ReduceOnPlateau) or (rate.warmup.unit == "epochs" and rate.warmup)
+    ):
+        raise TrainingError(
+            f"--learning_rate {type(rate).__name__} counts epochs, but this source does not say how many samples an epoch has. "
+            "Give --trainer.samples_per_epoch."
+        )
+    return rate.create(steps or 1, params.epochs)
