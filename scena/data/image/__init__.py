@@ -1,0 +1,1 @@
+"""Images: finding and reading them, preparing them for records, and augmentations that run in Python and in tf.data."""

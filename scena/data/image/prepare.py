@@ -1,0 +1,150 @@
+"""An image file as the bytes that go into a record: as it is wherever possible, else cropped, scaled or converted."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from scena.data.errors import DataError
+from scena.data.image.params import ImagePreparationParams, Processing
+
+KEPT_FORMATS = ("JPEG", "PNG")
+"""What all readers of records decode alike; anything else is converted to PNG."""
+_ORIENTATION = 0x0112
+_PNG_DEPTH = 24  # the byte with the bits of a sample
+
+
+class UnreadableImageError(DataError):
+    """A file that is not an image, or not a whole one."""
+
+
+class PreparedImage:
+    """An image for a record.
+
+    Attributes:
+        data: the encoded image.
+        height, width: its size.
+        histogram: how often each of 256 values occurs, for each channel.
+        changes: what was done to it; empty if the bytes are those of the file.
+    """
+
+    __slots__ = ("changes", "data", "height", "histogram", "width")
+
+    def __init__(self, data: bytes, height: int, width: int, histogram: list[int], changes: list[str]) -> None:
+        self.data = data
+        self.height = height
+        self.width = width
+        self.histogram = histogram
+        self.changes = changes
+
+
+def prepare_image(path: Path, params: ImagePreparationParams) -> PreparedImage:
+    """Reads, checks and (if need be) changes one image file.
+
+    Raises:
+        UnreadableImageError: with the reason, without the name.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise UnreadableImageError("there is no such file") from None
+    except OSError as error:
+        raise UnreadableImageError(f"it cannot be read ({error.strerror})") from None
+    if not data:
+        raise UnreadableImageError("the file is empty")
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return _prepared(data, image, params)
+    except UnidentifiedImageError:
+        raise UnreadableImageError("it is not an image in a known format") from None
+    except Exception as error:  # Pillow's plugins raise whatever a damaged file leads them to
+        raise UnreadableImageError(f"it cannot be decoded ({error})") from None
+
+
+def _prepared(data: bytes, image: Any, params: ImagePreparationParams) -> PreparedImage:
+    source, changes = image.format, []
+    deep = source == "PNG" and data[_PNG_DEPTH] == 16
+    if source not in KEPT_FORMATS:
+        changes.append(f"converted from {source}")
+    if getattr(image, "n_frames", 1) > 1:
+        changes.append("reduced to its first frame")
+        image.seek(0)
+    orientation = image.getexif().get(_ORIENTATION, 1)
+    image.load()
+    if orientation in range(2, 9):
+        image = ImageOps.exif_transpose(image)
+        changes.append("turned as its EXIF orientation says")
+    if deep or image.mode.startswith(("I", "F")):
+        image = to_eight_bits(image)
+        changes.append("reduced to 8 bits")
+    if image.mode in ("CMYK", "YCbCr", "LAB", "HSV"):
+        changes.append(f"converted from {image.mode}")
+        image = image.convert("RGB")
+    processed = _processed(image, params)
+    if processed is not image:
+        image = processed
+        changes.append("scaled")
+    if changes or (params.format != "auto" and params.format.upper() != source):
+        changes = changes or [f"converted to {params.format.upper()}"]
+        kind = params.format.upper() if params.format != "auto" else ("JPEG" if source == "JPEG" else "PNG")
+        image, data = _encoded(image, kind, params.jpeg_quality)
+    rgb = image if image.mode == "RGB" else image.convert("RGB")
+    return PreparedImage(data, image.height, image.width, rgb.histogram(), changes)
+
+
+def to_eight_bits(image: Any) -> Any:
+    """A 16-bit, 32-bit or float image as 8 bits: the high byte; floats are taken to lie between 0 and 1, or 0 and 255."""
+    if image.mode in ("L", "LA", "RGB", "RGBA", "P", "1"):
+        return image  # Pillow reads 16-bit colour as 8 bits
+    import numpy as np
+
+    values = np.asarray(image)
+    if values.dtype.kind == "f":
+        values = values * (255 if values.max(initial=0) <= 1 else 1)
+    elif values.max(initial=0) > 255 or image.mode.startswith("I;16"):
+        values = values // 256
+    return Image.fromarray(values.clip(0, 255).astype(np.uint8))
+
+
+def _processed(image: Any, params: ImagePreparationParams) -> Any:
+    width, height = image.size
+    if params.max_edge is not None:
+        longest = max(width, height)
+        if longest <= params.max_edge:
+            return image
+        scale = params.max_edge / longest
+        return _resized(image, (max(1, round(width * scale)), max(1, round(height * scale))))
+    if params.processing is Processing.NONE:
+        return image
+    target = (params.image_size[1], params.image_size[0])
+    if (width, height) == target and width == height:
+        return image
+    if params.processing is Processing.CENTER_CROP_THEN_SCALE:
+        side = min(width, height)
+        left, top = (width - side) // 2, (height - side) // 2
+        return _resized(image, target, (left, top, left + side, top + side))
+    side = max(width, height)
+    colours = _colours(image)
+    square = Image.new(colours.mode, (side, side))
+    square.paste(colours, ((side - width) // 2, (side - height) // 2))
+    return _resized(square, target)
+
+
+def _resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | None = None) -> Any:
+    return _colours(image).resize(size, Image.Resampling.BICUBIC, box=box, reducing_gap=3.0)
+
+
+def _colours(image: Any) -> Any:
+    """Grey or RGB: palettes cannot be interpolated, and a record holds no transparency."""
+    return image if image.mode in ("L", "RGB") else image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _encoded(image: Any, kind: str, quality: int) -> tuple[Any, bytes]:
+    image = _colours(image)
+    file = io.BytesIO()
+    if kind == "JPEG":
+        image.save(file, "JPEG", quality=quality, optimize=False)
+    else:
+        image.save(file, "PNG", compress_level=4)
+    return image, file.getvalue()

@@ -1,0 +1,60 @@
+"""Mean and standard deviation of the channels of images, exactly, from histograms."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scena.data.errors import DataError
+
+INFO_FILE = "info.json"
+_VALUES = np.arange(256, dtype=np.int64)
+
+
+class ChannelStatistics:
+    """Adds up histograms of 256 values for each of three channels."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros((3, 256), np.int64)
+
+    def add(self, histogram: Any) -> None:
+        """Adds an image's histogram (768 numbers, as Pillow gives it for RGB)."""
+        self.counts += np.asarray(histogram, np.int64).reshape(3, 256)
+
+    def to_json(self) -> dict[str, Any]:
+        """Mean and standard deviation of values scaled to 0..1, and the number of pixels."""
+        pixels = self.counts.sum(axis=1)
+        if not pixels[0]:
+            return {"mean": None, "std": None, "pixels": 0}
+        mean = (self.counts @ _VALUES) / pixels
+        squares = (self.counts @ (_VALUES * _VALUES)) / pixels
+        std = np.sqrt(np.maximum(squares - mean * mean, 0))
+        return {
+            "mean": [round(float(value) / 255, 8) for value in mean],
+            "std": [round(float(value) / 255, 8) for value in std],
+            "pixels": int(pixels[0]),
+        }
+
+
+def read_info(path: str | Path) -> dict[str, Any]:
+    """The info file of a data set: the file itself, or the folder it lies in."""
+    file = Path(path)
+    file = file / INFO_FILE if file.is_dir() else file
+    try:
+        info = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"The info file {str(file)!r} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise DataError(f"The info file {str(file)!r} is not JSON: {error}.") from None
+    if not isinstance(info, dict) or info.get("format") != "scena-images":
+        raise DataError(f"{str(file)!r} is not the info file of a data set of images.")
+    return info
+
+
+def read_statistics(path: str | Path) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation from the info file of a data set."""
+    statistics = read_info(path).get("statistics", {})
+    if not statistics.get("mean") or not statistics.get("std"):
+        raise DataError(f"The info file of {str(path)!r} holds no statistics.")
+    return [float(value) for value in statistics["mean"]], [float(value) for value in statistics["std"]]

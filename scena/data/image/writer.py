@@ -1,0 +1,205 @@
+"""Image files into a data set of records: prepared on all cores, written aside, and complete when it has its name."""
+
+import contextlib
+import logging
+import os
+import shutil
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from scena.data.errors import DataError
+from scena.data.image.found import FoundImages, ImageEntry, as_report, images_in_folders, images_in_table
+from scena.data.image.params import ImagePreparationParams, WriteImagesParams
+from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
+from scena.data.image.splits import balanced_splits, spread_over_files
+from scena.data.image.statistics import INFO_FILE, ChannelStatistics
+from scena.data.records.files import ShardWriter, sync_folder
+from scena.data.records.record_set import shard_name
+from scena.data.records.schema import SCHEMA_FILE, Leaf, Schema
+from scena.data.records.writing import write_json
+
+logger = logging.getLogger("scena.data")
+
+IMAGE_SCHEMA = Schema(
+    {
+        "image": Leaf("image", "string", ()),
+        "label": Leaf("label", "int64", ()),
+        "height": Leaf("height", "int64", ()),
+        "width": Leaf("width", "int64", ()),
+        "name": Leaf("name", "string", ()),
+    }
+)
+Progress = Callable[[int], None]
+
+
+def find_images(params: WriteImagesParams) -> FoundImages:
+    """The images that are to be written."""
+    if params.csv is None:
+        assert params.images is not None
+        return images_in_folders(params.images)
+    return images_in_table(
+        params.csv,
+        folder=params.images,
+        delimiter=params.delimiter,
+        header=params.header,
+        path_column=params.path_column,
+        label_column=params.label_column,
+    )
+
+
+def write_images(params: WriteImagesParams, progress: Progress = lambda count: None,
+                 found: FoundImages | None = None) -> dict[str, Any]:  # fmt: skip
+    """Writes a data set of images; returns its info.
+
+    Args:
+        params: what to write.
+        progress: is called with the number of images done.
+        found: the images, if they were looked for already.
+    """
+    found = found or find_images(params)
+    target = params.output / (params.name or _default_name(params))
+    if target.exists() and not params.force:
+        raise DataError(f"{str(target)!r} exists already. Nothing was written; --force replaces it.")
+    params.output.mkdir(parents=True, exist_ok=True)
+    aside = params.output / f".{target.name}.writing-{os.getpid()}"
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        info = _write_readable(params, found, aside, progress)
+        info["name"] = target.name
+        write_json(aside / SCHEMA_FILE, IMAGE_SCHEMA.to_json())
+        write_json(aside / INFO_FILE, info)
+        _put_in_place(aside, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return info
+
+
+def _default_name(params: WriteImagesParams) -> str:
+    return params.csv.stem if params.csv is not None else params.images.resolve().name  # type: ignore[union-attr]
+
+
+def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, progress: Progress) -> dict[str, Any]:
+    """Writes all images that can be read. If some cannot, the splits are made again without them."""
+    entries, left_out = found.entries, list(found.left_out)
+    while True:
+        aside.mkdir()
+        bad, info = _write_splits(params, found.classes, entries, aside, progress)
+        if not bad:
+            break
+        left_out += [(entry.name, reason) for entry, reason in bad.items()]
+        entries = [entry for entry in entries if entry not in bad]
+        if not entries:
+            raise DataError(f"None of the {len(found.entries)} images can be read:\n{as_report(left_out)}")
+        logger.info("%d images cannot be read; dividing the others again", len(bad))
+        shutil.rmtree(aside)
+    empty = sorted(set(found.classes) - {found.classes[entry.label] for entry in entries})
+    left_out += [(name, "none of its images can be read") for name in empty]
+    info["left_out"] = [{"name": name, "reason": reason} for name, reason in left_out]
+    return info
+
+
+def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[ImageEntry], folder: Path,
+                  progress: Progress) -> tuple[dict[ImageEntry, str], dict[str, Any]]:  # fmt: skip
+    splits = balanced_splits(entries, params.split_names, params.split_fractions, params.seed)
+    bad: dict[ImageEntry, str] = {}
+    changes: Counter[str] = Counter()
+    sizes: list[tuple[int, int]] = []
+    statistics = ChannelStatistics()
+    described: dict[str, Any] = {}
+    with prepared_images(params.preparation, params.workers) as prepare:
+        for split, members in splits.items():
+            files = params.num_files or max(1, -(-len(members) // params.records_per_file))
+            for number, part in enumerate(spread_over_files(members, files, params.seed)):
+                with ShardWriter(folder / shard_name(split, number, files), params.compression) as writer:
+                    for entry, image in prepare(part):
+                        progress(1)
+                        if isinstance(image, str):
+                            bad[entry] = image
+                            continue
+                        writer.write(IMAGE_SCHEMA.encode(record_of(entry, image)))
+                        changes.update(image.changes)
+                        sizes.append((image.height, image.width))
+                        if split == params.split_names[0]:
+                            statistics.add(image.histogram)
+            counts = Counter(classes[entry.label] for entry in members)
+            described[split] = {"count": len(members), "files": files, "classes": {n: counts[n] for n in classes}}
+    info = {
+        "format": "scena-images",
+        "version": 1,
+        "name": "",
+        "classes": classes,
+        "splits": described,
+        "sizes": _size_range(sizes),
+        "statistics": {"of": params.split_names[0], **statistics.to_json()},
+        "processing": params.preparation.processing.value,
+        "max_edge": params.preparation.max_edge,
+        "seed": params.seed,
+        "changed": dict(sorted(changes.items())),
+    }
+    return bad, info
+
+
+def record_of(entry: ImageEntry, image: PreparedImage) -> dict[str, Any]:
+    """The values of an image's record."""
+    name = os.fsencode(entry.name)
+    return {"image": image.data, "label": entry.label, "height": image.height, "width": image.width, "name": name}
+
+
+def _size_range(sizes: list[tuple[int, int]]) -> dict[str, list[int]]:
+    heights, widths = [height for height, _ in sizes], [width for _, width in sizes]
+    if not sizes:
+        return {}
+    return {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]}
+
+
+Prepare = Callable[[Iterable[ImageEntry]], Iterator[tuple[ImageEntry, PreparedImage | str]]]
+
+
+@contextlib.contextmanager
+def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iterator[Prepare]:
+    """Prepares images on several threads (Pillow works outside of Python's lock) and hands them out in order.
+
+    An image that cannot be read comes as the reason.
+    """
+    Image.init()  # loading plugins is not safe on several threads
+    threads = workers or len(os.sched_getaffinity(0))
+
+    def one(entry: ImageEntry) -> PreparedImage | str:
+        try:
+            return prepare_image(entry.path, params)
+        except UnreadableImageError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(threads) as pool:
+
+        def prepare(entries: Iterable[ImageEntry]) -> Iterator[tuple[ImageEntry, PreparedImage | str]]:
+            waiting: deque[tuple[ImageEntry, Future[PreparedImage | str]]] = deque()
+            for entry in entries:
+                waiting.append((entry, pool.submit(one, entry)))
+                if len(waiting) > threads * 4:  # enough to keep all busy, and little in memory
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+
+        try:
+            yield prepare
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _put_in_place(aside: Path, target: Path) -> None:
+    sync_folder(aside)
+    old = target.with_name(f".{target.name}.old-{os.getpid()}")
+    if target.exists():
+        os.replace(target, old)
+    os.replace(aside, target)
+    sync_folder(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
