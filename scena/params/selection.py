@@ -35,7 +35,10 @@ def _classes(kind: Kind, explicit: tuple[object, ...] | None) -> list[type[Param
     if explicit is not None:
         return [cls for cls in explicit if isinstance(cls, type) and issubclass(cls, Params)]
     found = dict.fromkeys(cls for base in kind.bases for cls in subclasses(base))
-    latest = {full_name(cls): cls for cls in found}  # a class defined again, as in a notebook, replaces the former one
+    latest: dict[str, type[Params]] = {}
+    for cls in found:  # a class defined again, as in a notebook, replaces the former one, but not the declared class
+        if latest.get(full_name(cls)) not in kind.bases:
+            latest[full_name(cls)] = cls
     chosen = [cls for cls in latest.values() if not cls.__abstract__ and not _is_mere_base(cls)]
     return chosen or [cls for cls in latest.values() if not cls.__abstract__]
 

@@ -176,6 +176,16 @@ def test_a_field_may_be_a_generic_class_with_arguments() -> None:
     assert changed.pairs[0].data == DataA(a=3)
 
 
+def test_a_class_made_for_some_arguments_does_not_stand_for_others() -> None:
+    from scena.params.generics import concrete
+
+    class OtherModel(Net):
+        other: int = 1
+
+    assert isinstance(concrete(Pair[DataA, OtherModel])().model, OtherModel)
+    assert build(to_raw(Holder()), Holder) == Holder()
+
+
 def test_without_arguments_the_bound_counts() -> None:
     assert Pair.hints()["model"] is Net
 
