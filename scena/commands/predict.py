@@ -40,9 +40,9 @@ def run(arguments: list[str]) -> int:
         return 0
     scenario, exports = open_exports(options, "predict")
     pipelines = exports[0].trainer_params.gen
-    default = PredictRoot(
-        data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipelines.val)
-    )
+    # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
+    pipeline = pipelines.val.replace(batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
+    default = PredictRoot(data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipeline))
     parsed = parse(default, rest, prog="scena predict", options=options)
     if parsed.params.data is None:
         raise ScenarioError("There is nothing to predict; name the data with --data.")
@@ -58,8 +58,9 @@ def run(arguments: list[str]) -> int:
 def _predict(predictor: Any, source: DataGeneratorParams, out: Path | None) -> None:
     from scena.commands.progress import counting
 
-    with counting("Predicting") as advance, _Writer(predictor, out) as write:
-        for sample in predictor.predict(source):
+    pipeline = predictor.create_pipeline(source)
+    with counting("Predicting", pipeline.samples_per_epoch()) as advance, _Writer(predictor, out) as write:
+        for sample in predictor.predict_pipeline(pipeline):
             write(sample)
             advance(1)
 
@@ -75,7 +76,10 @@ class _Writer:
     def __enter__(self) -> Callable[[Any], None]:
         if self._out is None:
             return self._print
-        self._file = sys.stdout if str(self._out) == "-" else self._out.open("w", encoding="utf-8")
+        try:
+            self._file = sys.stdout if str(self._out) == "-" else self._out.open("w", encoding="utf-8")
+        except OSError as error:
+            raise ScenarioError(f"Cannot write to --out {self._out}: {error.strerror or error}.") from error
         return self._write
 
     def __exit__(self, *error: object) -> None:
@@ -86,7 +90,9 @@ class _Writer:
         self._predictor.print_prediction(sample, print)
 
     def _write(self, sample: Any) -> None:
-        self._file.write(json.dumps(plain({"outputs": sample.outputs, "meta": sample.meta}), ensure_ascii=False) + "\n")
+        record = {"outputs": sample.outputs, "targets": sample.targets or None, "meta": sample.meta}
+        known = {name: plain(value) for name, value in record.items() if value is not None}
+        self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
 
 
 def plain(value: Any) -> Any:

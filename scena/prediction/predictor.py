@@ -1,8 +1,12 @@
 """`Predictor`: samples in, predicted and post-processed samples out, lazily and in order."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from scena.data.batch import Batch
 from scena.data.modes import PipelineMode
@@ -11,11 +15,15 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.model.built import BuiltModel
 from scena.model.tf_engine import Arrays, TensorFlowPredictor
+from scena.prediction.direct import DirectPath
 from scena.prediction.params import PredictorParams
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 class Predictor:
-    """Predicts with one trained model.
+    """Predicts with one trained model. Create it once and keep it; it may be used from several threads.
 
     Args:
         params: batch size, device, what to keep.
@@ -25,9 +33,11 @@ class Predictor:
     def __init__(self, params: PredictorParams, built: BuiltModel) -> None:
         self.params = params
         self.built = built
+        self.mode = PipelineMode.EVALUATION if params.include_targets else PipelineMode.PREDICTION
         self._model = TensorFlowPredictor(
             built.prediction_model, built.data.input_layer_specs(), eager=params.run_eagerly
         )
+        self._direct = {mode: DirectPath(built.data, mode) for mode in (self.mode,)}
 
     @property
     def data(self) -> Any:
@@ -36,16 +46,45 @@ class Predictor:
 
     def predict(self, source: DataGeneratorParams) -> Iterator[Sample]:
         """Predicts all samples of a source, pre- and post-processed."""
-        return self.predict_pipeline(self._pipeline(source))
+        return self.predict_pipeline(self.create_pipeline(source))
 
     def predict_raw(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Predicts samples as a generator would hand them out."""
-        return self.predict_pipeline(self._pipeline(samples))
+        """Predicts samples as a generator would hand them out.
 
-    def predict_pipeline(self, pipeline: DataPipeline) -> Iterator[Sample]:
-        """Predicts the batches of a pipeline."""
-        post_proc = self.built.data.create_post_proc(pipeline.mode)
-        return iter(post_proc.apply(chain.from_iterable(self._batches(pipeline))))
+        A list of at most a batch takes the short way: no pipeline is set up, so a single sample costs little more than the model itself.
+        An iterator is read as it is asked for, batch by batch.
+        """
+        direct = self._direct[self.mode]
+        if isinstance(samples, Sequence) and self.params.pipeline.on_error == "raise" and direct.maps_before:
+            count = min(len(samples), self.params.pipeline.limit or len(samples))
+            if 0 < count <= self.params.pipeline.batch_size:
+                return self._post_processed(self._predicted_directly(samples[:count]), self.mode)
+        return self.predict_pipeline(self.create_pipeline(samples), ahead=isinstance(samples, Sequence))
+
+    def predict_sample(self, sample: Sample) -> Sample:
+        """Predicts one sample. Post-processing must leave exactly one of it."""
+        (predicted,) = self.predict_raw([sample])
+        return predicted
+
+    def predict_pipeline(self, pipeline: DataPipeline, *, ahead: bool = True) -> Iterator[Sample]:
+        """Predicts the batches of a pipeline.
+
+        Args:
+            pipeline: its mode decides about targets and post-processing.
+            ahead: prepare the next batch while the model works on this one; False for a source that arrives live.
+        """
+        return self._post_processed(chain.from_iterable(self._batches(pipeline, ahead)), pipeline.mode)
+
+    def predict_dataset(self, dataset: "tf.data.Dataset") -> Iterator[Sample]:
+        """Predicts a `tf.data.Dataset` of inputs, or of (inputs, targets), that are pre-processed already.
+
+        Elements are dicts by name, batched or single; single ones are batched here, and padded where their specs are variable.
+        """
+        from scena.prediction.tf_dataset import dataset_batches
+
+        batches = dataset_batches(dataset, self.data, self.params.pipeline.batch_size, self.params.include_targets)
+        samples = chain.from_iterable(batch.samples(self.predict_batch(batch)) for batch in batches)
+        return self._post_processed(samples, self.mode)
 
     def predict_batch(self, batch: Batch) -> Arrays:
         """The raw outputs of one batch."""
@@ -55,11 +94,39 @@ class Predictor:
         """Prints a predicted sample as the model wants it printed."""
         self.built.model._print_prediction(sample, self.built.data, print_fn)
 
-    def _pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
-        mode = PipelineMode.EVALUATION if self.params.include_targets else PipelineMode.PREDICTION
-        return self.built.data.create_pipeline(mode, self.params.pipeline, source)
+    def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
+        """The batches that a source is predicted in."""
+        return self.built.data.create_pipeline(self.mode, self.params.pipeline, source)
 
-    def _batches(self, pipeline: DataPipeline) -> Iterator[Iterable[Sample]]:
-        with pipeline.stream(repeat=False) as batches:
+    def _predicted_directly(self, samples: Sequence[Sample]) -> Iterator[Sample]:
+        batch = self._direct[self.mode].batch(samples)
+        yield from batch.samples(self.predict_batch(batch))
+
+    def _post_processed(self, samples: Iterator[Sample], mode: PipelineMode) -> Iterator[Sample]:
+        direct = self._direct.get(mode) or self._direct.setdefault(mode, DirectPath(self.data, mode))
+        if direct.maps_after:
+            return direct.post_process(samples)
+        return iter(self.data.create_post_proc(mode, self.params.pipeline).apply(samples))
+
+    def _batches(self, pipeline: DataPipeline, ahead: bool) -> Iterator[Iterable[Sample]]:
+        with pipeline.stream(repeat=False) as batches, ThreadPoolExecutor(1) as executor:
+            waiting: deque[tuple[Batch, Future[Arrays]]] = deque()
             for batch in batches:
-                yield batch.samples(self.predict_batch(batch))
+                own_memory(batch)
+                waiting.append((batch, executor.submit(self.predict_batch, batch)))
+                while len(waiting) > ahead:
+                    yield _samples(*waiting.popleft())
+            while waiting:
+                yield _samples(*waiting.popleft())
+
+
+def own_memory(batch: Batch) -> None:
+    """Copies arrays that lie in memory shared with worker processes, since a caller may keep any number of samples."""
+    for arrays in (batch.inputs, batch.targets):
+        for name, array in arrays.items():
+            if array.base is not None:
+                arrays[name] = np.array(array)
+
+
+def _samples(batch: Batch, outputs: "Future[Arrays]") -> Iterator[Sample]:
+    return batch.samples(outputs.result())

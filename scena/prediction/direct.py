@@ -1,0 +1,64 @@
+"""The short way from a few samples to a batch and back: processors that are created once, no pipeline, no processes.
+
+It gives exactly what the pipeline gives. Processors may keep state of their own, so each thread has its own ones.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from scena.data.batch import Batch
+from scena.data.collate import Collator, split
+from scena.data.cursor import Cursor
+from scena.data.database import DataBase
+from scena.data.modes import PipelineMode
+from scena.data.processor import steps_of
+from scena.data.rng import SampleRandom
+from scena.data.sample import Sample
+from scena.data.work import MappingStep, apply_steps
+
+
+class DirectPath:
+    """Pre- and post-processing of single samples in the calling thread.
+
+    Args:
+        data: the data whose processors and specs are used.
+        mode: which processors apply, and whether there are targets.
+    """
+
+    def __init__(self, data: DataBase[Any], mode: PipelineMode) -> None:
+        self._data = data
+        self._mode = mode
+        self._pre = steps_of(data.params.pre_proc, mode)
+        self._post = steps_of(data.params.post_proc, mode)
+        self.maps_before = not any(step.generating for step in self._pre)
+        """Whether each sample gives exactly one, so that the batch can be made here."""
+        self.maps_after = not any(step.generating for step in self._post)
+        """The same for post-processing."""
+        self._collator = Collator(data.input_layer_specs(), data.target_layer_specs(), data.padding_values(), mode)
+        self._local = threading.local()
+
+    def batch(self, samples: Sequence[Sample]) -> Batch:
+        """The pre-processed samples as one batch."""
+        steps, random = self._steps("pre"), SampleRandom(0, 0)
+        processed = []
+        for index, sample in enumerate(samples):
+            sample.index = index
+            processed.append(apply_steps(steps, sample, random, index, 0) if steps else sample)
+        inputs, targets = split(self._collator.keys(), self._collator.collate(processed))
+        return Batch(inputs, targets, [sample.meta for sample in processed], len(processed), Cursor())
+
+    def post_process(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Each sample as it leaves post-processing, at once."""
+        steps, random = self._steps("post"), SampleRandom(0, 0)
+        for index, sample in enumerate(samples):
+            sample.index = index
+            yield apply_steps(steps, sample, random, index, 0) if steps else sample
+
+    def _steps(self, place: str) -> list[MappingStep]:
+        made: list[MappingStep] | None = getattr(self._local, place, None)
+        if made is None:
+            steps = self._pre if place == "pre" else self._post
+            made = [MappingStep(step, step.params.create(self._data.params, self._mode)) for step in steps]
+            setattr(self._local, place, made)
+        return made

@@ -1,0 +1,51 @@
+"""`scena predict`: what the scenario prints, JSON lines, several models, an export that was moved."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scena.commands.main import main
+from tests.toy.params import HalvesParams
+from tests.toy.scenario import ToyScenario
+
+COMMAND = ["predict", "--scenario", "tests.toy.scenario", "--pipeline.num_processes", "0"]
+
+
+def test_the_scenario_prints_each_sample(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "--export_dir", str(exports[0]), "--data.count", "5", "--pipeline.batch_size", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["0", "1", "2", "3", "4"]
+    assert {line.split(": ")[1] for line in lines} <= {"first", "second"}
+
+
+def test_json_lines(exports: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    flags = ["--data.count", "5", "--out", str(out), "--predict.include_targets"]
+    assert main([*COMMAND, "--export_dir", *map(str, exports), *flags]) == 0
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    expected = list(ToyScenario.create_predictor(exports).predict(HalvesParams(count=5)))
+    assert [record["meta"]["index"] for record in records] == [0, 1, 2, 3, 4]
+    for record, sample in zip(records, expected, strict=True):
+        assert record["outputs"]["pred"] == pytest.approx(sample.outputs["pred"].tolist(), abs=1e-6)
+        assert record["targets"]["y"] in (0, 1)
+
+
+def test_json_lines_on_the_terminal(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "--export_dir", str(exports[0]), "--data.count", "2", "--out", "-"]) == 0
+    assert [json.loads(line)["meta"] for line in capsys.readouterr().out.splitlines()] == [{"index": 0}, {"index": 1}]
+
+
+def test_a_file_that_cannot_be_written_is_named(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "--export_dir", str(exports[0]), "--out", "/nowhere/x"]) == 1
+    assert "Cannot write to --out /nowhere/x: No such file or directory." in capsys.readouterr().err
+
+
+def test_an_export_can_be_moved(exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--data.count", "3", "--out", "-"]
+    assert main([*COMMAND, "--export_dir", str(exports[0]), *flags]) == 0
+    before = capsys.readouterr().out
+    shutil.copytree(exports[0], tmp_path / "elsewhere")
+    assert main([*COMMAND, "--export_dir", str(tmp_path / "elsewhere"), *flags]) == 0
+    assert capsys.readouterr().out == before
