@@ -6,6 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
+from scena.devices.quiet import silence_tensorflow
 from scena.errors import ScenaError
 
 
@@ -22,6 +23,7 @@ COMMANDS = {
     "lav": Command("lav", "load and validate exported models (also: evaluate)"),
     "evaluate-dump": Command("evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
     "predict": Command("predict", "predict with exported models; several vote"),
+    "records": Command("records", "images and data sets as record files: write, convert, info, preview"),
     "params": Command("params", "show the parameters of a scenario or a run"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
     "completion": Command("completion", "print the shell completion for bash or zsh"),
@@ -76,7 +78,7 @@ def overview() -> str:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    silence_tensorflow()
     try:
         module = importlib.import_module(f"scena.commands.{COMMANDS[name].module}")
         status: int = module.run(arguments)

@@ -1,0 +1,65 @@
+"""`scena records info PATH`: what record files hold, whether they are sound, and saving what is readable."""
+
+from pathlib import Path
+
+from scena.commands.progress import counting
+from scena.params import Params, param, parse
+from scena.params.errors import ParamsError
+
+
+class InfoOptions(Params):
+    """What to look at."""
+
+    verify: bool = param(False, help="read all records and check them; exit status 1 if something is wrong")
+    salvage: Path | None = param(None, help="copy all whole records of damaged files into this folder")
+    contact_sheet: Path | None = param(None, help="write a picture of some records to this file")
+    samples: int = param(40, ge=1, help="pictures in the contact sheet")
+    seed: int = param(0, help="which records the contact sheet shows")
+
+
+def run(arguments: list[str]) -> int:
+    """Describes record files."""
+    named = bool(arguments) and not arguments[0].startswith("-")
+    options = parse(
+        InfoOptions(),
+        arguments[1:] if named else arguments,
+        prog="scena records info PATH",
+        description="Shows what record files hold. PATH is a folder, a file, or a pattern with *.",
+    ).params
+    if not named:
+        raise ParamsError("name a folder or file of records first: scena records info PATH [--flags].")
+    path = arguments[0]
+    status = _verify(path, options) if options.verify or options.salvage else 0
+    if status:
+        return status
+    from scena.data.records.describe import describe_records, records_sheet
+
+    print(describe_records(path))
+    if options.contact_sheet is not None:
+        records_sheet(path, options.samples, options.seed).save(options.contact_sheet)
+        print(f"wrote {options.contact_sheet}")
+    return 0
+
+
+def _verify(path: str, options: InfoOptions) -> int:
+    from scena.data.records.record_set import find_files, splits_of
+    from scena.data.records.schema import SCHEMA_FILE
+    from scena.data.records.verify import Verified, salvage_file, verify_file
+
+    files = [f for split in splits_of(Path(path)).values() for f in split] if Path(path).is_dir() else find_files(path)
+    results: list[Verified] = []
+    with counting("verifying", len(files)) as progress:
+        for file in files:
+            results.append(salvage_file(file, options.salvage / file.name) if options.salvage else verify_file(file))
+            progress(1)
+    damaged = [result for result in results if not result.sound]
+    for result in damaged:
+        print(result.report())
+    if options.salvage is not None:
+        schema = files[0].parent / SCHEMA_FILE
+        if schema.is_file():
+            (options.salvage / SCHEMA_FILE).write_bytes(schema.read_bytes())
+        print(f"saved {sum(result.records for result in results):,} records into {options.salvage}")
+    whole = sum(result.records for result in results)
+    print(f"{len(files) - len(damaged)} of {len(files)} files are sound, {whole:,} whole records")
+    return 1 if damaged else 0

@@ -1,0 +1,41 @@
+"""`scena records write`: images into record files."""
+
+from typing import Any
+
+from scena.commands.progress import counting
+from scena.data.image.params import WriteImagesParams
+from scena.params import parse
+
+
+def run(arguments: list[str]) -> int:
+    """Writes a data set of images."""
+    parsed = parse(
+        WriteImagesParams(),
+        arguments,
+        prog="scena records write",
+        description="Writes a folder of images (one folder for each class), or a table of paths and labels, as TFRecord files.",
+    )
+    from scena import logs
+    from scena.data.image.writer import find_images, write_images
+
+    logs.set_up_console()
+    params = parsed.params
+    found = find_images(params)
+    with counting("writing", len(found.entries)) as progress:
+        info = write_images(params, progress, found)
+    print(summary(info, str(params.output / info["name"])))
+    return 0
+
+
+def summary(info: dict[str, Any], folder: str) -> str:
+    """What was written, and what was not."""
+    from scena.data.image.found import as_report
+
+    splits = (f"{name} {split['count']:,} ({split['files']} files)" for name, split in info["splits"].items())
+    lines = [f"wrote {folder}: {len(info['classes'])} classes; {', '.join(splits)}"]
+    if info["changed"]:
+        lines.append("changed: " + ", ".join(f"{count} {what}" for what, count in info["changed"].items()))
+    if info["left_out"]:
+        lines.append(f"left out {len(info['left_out'])}:")
+        lines.append(as_report([(item["name"], item["reason"]) for item in info["left_out"]]))
+    return "\n".join(lines)

@@ -1,0 +1,102 @@
+"""What a folder of records holds, in words."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.image.sheet import contact_sheet
+from scena.data.image.statistics import INFO_FILE, read_info
+from scena.data.records.record_set import RecordSet, find_files, splits_of
+
+
+def record_sets(path: str | Path) -> dict[str, RecordSet]:
+    """The splits of a folder of records, or the one set of a file or pattern."""
+    if Path(path).is_dir():
+        found = splits_of(Path(path))
+        if not found:
+            raise DataError(f"The folder {str(path)!r} holds no record files (*.tfrecord).")
+        return {split: RecordSet(files) for split, files in found.items()}
+    return {"": RecordSet(find_files(path))}
+
+
+def info_of(path: str | Path) -> dict[str, Any]:
+    """The info file beside records, or nothing."""
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    return read_info(folder) if (folder / INFO_FILE).is_file() else {}
+
+
+def describe_records(path: str | Path) -> str:
+    """Counts, classes, sizes and the schema of records."""
+    sets = record_sets(path)
+    info = info_of(path)
+    lines = [f"{path}"]
+    for split, records in sets.items():
+        size = sum(file.size for file in records.files)
+        name = split or records.paths[0].name
+        compression = records.files[0].compression
+        lines.append(
+            f"  {name}: {len(records):,} records in {len(records.files)} files, {_bytes(size)}"
+            f"{f', {compression}' if compression else ''}{'' if all(f.has_index for f in records.files) else ', no index'}"
+        )
+    if info:
+        lines += _described_images(info)
+    any_set = next(iter(sets.values()))
+    lines.append("schema (inferred from the first records):" if any_set.inferred else "schema:")
+    lines += [f"  {line}" for line in str(any_set.schema).splitlines()]
+    return "\n".join(lines)
+
+
+def _described_images(info: dict[str, Any]) -> list[str]:
+    splits = info["splits"]
+    width = max(map(len, info["classes"]), default=0)
+    lines = [f"{len(info['classes'])} classes:{'':<{max(0, width - 8)}}  {'  '.join(f'{name:>10}' for name in splits)}"]
+    for name in info["classes"]:
+        lines.append(f"  {name:<{width}}  " + "  ".join(f"{split['classes'][name]:>10,}" for split in splits.values()))
+    sizes = info.get("sizes") or {}
+    if sizes:
+        (low, high), (left, right) = sizes["height"], sizes["width"]
+        lines.append(f"sizes: height {low} to {high}, width {left} to {right}")
+    statistics = info.get("statistics", {})
+    if statistics.get("mean"):
+        numbers = (" ".join(f"{value:.4f}" for value in statistics[key]) for key in ("mean", "std"))
+        lines.append("channels of {}: mean {}, std {}".format(statistics["of"], *numbers))
+    if info.get("changed"):
+        lines.append("changed: " + ", ".join(f"{count} {what}" for what, count in info["changed"].items()))
+    if info.get("left_out"):
+        lines.append(f"left out: {len(info['left_out'])} files (named in {INFO_FILE})")
+    return lines
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def records_sheet(path: str | Path, count: int = 40, seed: int = 0) -> Any:
+    """A contact sheet of random records of the largest split."""
+    records = max(record_sets(path).values(), key=len)
+    classes: list[str] = info_of(path).get("classes", [])
+    key = _image_key(records)
+    places = np.sort(np.random.default_rng(seed).permutation(len(records))[:count])
+    pictures = []
+    for place in places:
+        record = records[int(place)]
+        label = record.get("label", "")
+        named = isinstance(label, int | np.integer) and 0 <= label < len(classes)
+        pictures.append((record[key], classes[label] if named else str(label)))
+    return contact_sheet(pictures)
+
+
+def _image_key(records: RecordSet) -> str:
+    structure = records.schema.structure
+    if isinstance(structure, dict):
+        names = [name for name in ("image", "image/encoded", "img", "x") if name in structure]
+        images = [*names, *(name for name, leaf in structure.items() if len(getattr(leaf, "shape", ())) in (2, 3))]
+        if images:
+            return str(images[0])
+    raise DataError(f"The records hold no image; a contact sheet needs one. They hold:\n{records.schema}")

@@ -1,0 +1,84 @@
+"""Checking record files from end to end, and saving what can be read of damaged ones."""
+
+from pathlib import Path
+from typing import Any
+
+from scena.data.errors import DataError
+from scena.data.records.example import parse_example
+from scena.data.records.files import RecordFile, ShardWriter
+from scena.data.records.framing import Damage, salvage
+
+
+class Verified:
+    """What was found in one file.
+
+    Attributes:
+        path: the file.
+        records: how many whole records it has.
+        damages: what cannot be read, with offsets (in the uncompressed data, if it is compressed).
+        size: bytes of the file.
+    """
+
+    def __init__(self, path: Path, records: int, damages: list[Damage], size: int) -> None:
+        self.path = path
+        self.records = records
+        self.damages = damages
+        self.size = size
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.damages
+
+    def report(self) -> str:
+        """The damages, one in a line."""
+        lines = [f"{self.path}: bytes {d.offset} to {d.end}: {d.reason}" for d in self.damages]
+        return "\n".join([*lines, f"{self.path}: {self.records} whole records can be read"])
+
+
+def verify_file(path: Path, *, examples: bool = True, into: Any = None) -> Verified:
+    """Reads a file from end to end: each checksum, and (with `examples`) that each record is a tf.train.Example.
+
+    Args:
+        path: the file.
+        examples: parse the records too.
+        into: a writer that gets every whole record.
+    """
+    file = RecordFile(path)
+    contents = file.contents()
+    records, offset, damages = 0, 0, []
+    for part in salvage(contents, str(path)):
+        if isinstance(part, Damage):
+            damages.append(part)
+            offset = part.end
+            continue
+        start, offset = offset, offset + len(part) + 16
+        if examples:
+            try:
+                parse_example(part)
+            except DataError as error:
+                damages.append(Damage(start, offset, f"its checksum is right, but {_lower(error)}"))
+                continue
+        records += 1
+        if into is not None:
+            into.write(part)
+    if file.damage is not None:
+        damages.append(Damage(len(contents), len(contents), file.damage))
+    stored = file.size if not damages else 0
+    del contents
+    file.close()
+    return Verified(path, records, damages, stored)
+
+
+def _lower(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def salvage_file(path: Path, target: Path, compression: str = "") -> Verified:
+    """Copies every whole record of a file to a new file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        raise DataError(f"{str(target)!r} exists already: salvage into an empty folder.")
+    with ShardWriter(target, compression) as writer:
+        return verify_file(path, into=writer)
