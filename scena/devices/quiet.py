@@ -2,21 +2,50 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+def silence_tensorflow() -> None:
+    """From now on, whoever imports TensorFlow does so quietly; what it prints is shown only if it fails, or in debug mode."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if "tensorflow" not in sys.modules and not any(isinstance(finder, _QuietFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _QuietFinder())
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow and Keras and looks for devices; what that prints is shown only if it fails, or in debug mode."""
-    if "tensorflow" in sys.modules:
-        return
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _silenced_unless_failing():
-        import keras  # noqa: F401
-        import tensorflow as tf
+    """Imports TensorFlow and Keras and looks for devices, quietly."""
+    silence_tensorflow()
+    import keras  # noqa: F401
+    import tensorflow as tf
 
+    with _silenced_unless_failing():
         tf.config.list_physical_devices()
+
+
+class _QuietFinder:
+    """Stands before the other finders until TensorFlow is imported for the first time."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "tensorflow":
+            return None
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        import importlib.util
+
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            load = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                with _silenced_unless_failing():
+                    load(module)
+
+            loader.exec_module = exec_module
+        return spec
 
 
 @contextmanager
@@ -24,6 +53,8 @@ def _silenced_unless_failing() -> Iterator[None]:
     if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
         yield
         return
+    import tempfile
+
     sys.stderr.flush()
     real = os.dup(2)
     with tempfile.TemporaryFile() as noise:
