@@ -14,6 +14,7 @@ from scena.data.collate import Layout
 from scena.data.engine.memory import Bytes, SharedMemory, aligned
 from scena.data.sample import Sample
 
+LARGE = 1 << 16
 Array = np.ndarray[Any, Any]
 Placed = tuple[tuple[int, ...], str, int]
 """Shape, dtype and offset of an array in a slot."""
@@ -68,10 +69,15 @@ def read_header(view: Bytes, start: int, length: int) -> Any:
 
 
 def read_samples(view: Bytes, stored: Any) -> list[Sample]:
-    """Samples of a slot, copied: the slot may be used again at once, whatever a processor keeps."""
+    """Samples of a slot. Small arrays are copied, so that one of them does not keep a slot; large ones look into it."""
     head, places = stored
-    samples: list[Sample] = pickle.loads(head, buffers=[view[start : start + size].copy() for start, size in places])
+    buffers = [_buffer(view[start : start + size]) for start, size in places]
+    samples: list[Sample] = pickle.loads(head, buffers=buffers)
     return samples
+
+
+def _buffer(part: Bytes) -> Bytes:
+    return part if len(part) >= LARGE else part.copy()
 
 
 def array_at(view: Bytes, placed: Placed) -> Array:

@@ -76,10 +76,26 @@ class SlotPool:
         self._free.append(slot)
 
 
+class Returns:
+    """Slots that a worker has read and the parent may use again."""
+
+    def __init__(self) -> None:
+        self._slots: list[int] = []
+
+    def give(self, slot: int) -> None:
+        """A slot is not needed any more."""
+        self._slots.append(slot)
+
+    def take(self) -> list[int]:
+        """What came together since the last call."""
+        taken, self._slots = self._slots, []
+        return taken
+
+
 class Lease:
     """Keeps a slot until the last array that looks into it is gone."""
 
-    def __init__(self, pool: SlotPool, slot: int, view: Bytes) -> None:
+    def __init__(self, pool: SlotPool | Returns, slot: int, view: Bytes) -> None:
         self._pool = pool
         self._slot = slot
         self._view = view

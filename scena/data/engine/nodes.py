@@ -226,8 +226,8 @@ class SerialNode:
                 self.router.final.measured(size / len(pieces))
             self.following.accept(Group(epoch, [slot, start, length], pieces))
         elif kind == "free":
-            if message[2] is not None:
-                slots.give(message[2])
+            for slot in message[2]:
+                slots.give(slot)
             if current:
                 self._unread -= self._given.popleft()
         elif current and kind == "begin":

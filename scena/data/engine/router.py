@@ -145,17 +145,17 @@ class Router:
             return
         current = message[1] == self.generation
         if kind in ("done", "error"):
-            _, _, task, slot, source = message[:5]
-            if source is not None:
-                self.pool.slots.give(source)
+            _, _, task, slot = message[:4]
+            for returned in message[-1]:
+                self.pool.slots.give(returned)
             entry = self.given[member].pop(task, None) if current else None
             if entry is None:
                 self.pool.slots.give(slot)
             elif kind == "done":
-                entry.finish(slot, *message[5:])
+                entry.finish(slot, *message[4:-1])
             else:
                 self.pool.slots.give(slot)
-                entry.fail(raised(member.name, *message[5:]))
+                entry.fail(raised(member.name, *message[4:-1]))
         else:
             node = next(node for node in self.nodes if getattr(node, "member", None) is member)
             node.handle(kind, message, current)  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ from typing import Any
 from scena.data.engine.channel import Channel
 from scena.data.engine.codec import SlotWriter, read_header
 from scena.data.engine.failure import describe_failure
-from scena.data.engine.memory import SharedMemory
+from scena.data.engine.memory import Lease, Returns, SharedMemory
 from scena.data.engine.results import read_piece, write_batch, write_piece
 from scena.data.stream_segment import StreamSegment
 from scena.data.work import Piece, Work
@@ -37,6 +37,7 @@ class StreamServer:
         self._group = group
         self._generation = -1
         self._slots: deque[int] = deque()
+        self._returns = Returns()
         self._inbox: deque[Any] = deque()
         self._writer: SlotWriter | None = None
         self._results: list[Any] = []
@@ -93,9 +94,10 @@ class StreamServer:
             if message[0] == "end":
                 return
             _, generation, source, pieces = message
-            stored = None
+            stored: Any = None
+            view: Any = None
             if source is not None:
-                view = self._memory.view(source[0], source[1] + source[2])
+                view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
                 stored = read_header(view, source[1], source[2])
             for row, (number, first, last, indices, after) in enumerate(pieces):
                 piece = Piece(number, range(first, last), indices=indices, after=after)
@@ -104,7 +106,9 @@ class StreamServer:
                 else:
                     self._work.load_into(piece)
                 yield piece
-            self._send(["free", generation, source and source[0]])
+            piece.samples = []
+            view = None
+            self._send(["free", generation, self._returns.take()])
 
     def _emit(self, piece: Piece) -> None:
         if self._writer is None:

@@ -6,7 +6,7 @@ from typing import Any
 from scena.data.engine.channel import Channel
 from scena.data.engine.codec import SlotWriter, read_header
 from scena.data.engine.failure import describe_failure
-from scena.data.engine.memory import SharedMemory
+from scena.data.engine.memory import Lease, Returns, SharedMemory
 from scena.data.engine.results import read_piece, write_batch, write_piece
 from scena.data.segments import ParallelSegment
 from scena.data.work import Piece, Work
@@ -19,6 +19,7 @@ class TaskServer:
         self._channel = channel
         self._memory = memory
         self._work = work
+        self._returns = Returns()
         self._segments: dict[int, ParallelSegment] = {}
 
     def run(self) -> None:
@@ -28,7 +29,11 @@ class TaskServer:
                 message = self._channel.receive()
             except EOFError:
                 return
-            self._channel.send(self._task(*message))
+            reply = self._task(*message)
+            reply.append(
+                self._returns.take()
+            )  # only now: the arrays of the task are gone, unless a processor kept them
+            self._channel.send(reply)
 
     def _task(
         self, generation: int, task: int, place: int, epoch: int, slot: int, source: Any, pieces: Any
@@ -39,10 +44,10 @@ class TaskServer:
             results = self._results(writer, place, epoch, source, pieces)
             header = writer.header(results)
         except Exception as error:
-            return ["error", generation, task, slot, source and source[0], *describe_failure(error)]
+            return ["error", generation, task, slot, *describe_failure(error)]
         skipped = self._work.take_skipped()
         seconds = time.perf_counter() - start
-        return ["done", generation, task, slot, source and source[0], *header, seconds, writer.size, skipped]
+        return ["done", generation, task, slot, *header, seconds, writer.size, skipped]
 
     def _results(self, writer: SlotWriter, place: int, epoch: int, source: Any, pieces: Any) -> list[Any]:
         if place not in self._segments:
@@ -50,7 +55,7 @@ class TaskServer:
         segment = self._segments[place]
         stored = None
         if source is not None:
-            view = self._memory.view(source[0], source[1] + source[2])
+            view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
             stored = read_header(view, source[1], source[2])
         results = []
         for row, (number, first, last, indices) in enumerate(pieces):
