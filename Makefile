@@ -34,7 +34,7 @@ $(STAMP): $(LOCK) pyproject.toml
 	@$(PY) -m pip install -qq --no-deps --no-build-isolation --editable .
 	@$(PY) -m pip check --quiet
 	@echo "Compiling bytecode (imports of TensorFlow are three times faster with it) ..."
-	@$(PY) -m compileall -q -j 0 -x '/(tests?|lib2to3|templates)/' $(VENV)/lib
+	@$(PY) -m compileall -q -j 0 -x '/(tests?|lib2to3|templates)/' $(VENV)/lib scena examples
 	@rm -f $(VENV)/.setup-* && touch $@
 	@echo "Ready: $(VENV)/bin/scena --help"
 

@@ -35,9 +35,9 @@ def main(argv: list[str] | None = None) -> int:
     """Runs `scena` with these arguments (default: the process's) and returns its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "_ARGCOMPLETE" in os.environ:
-        from scena.commands.complete import complete
+        from scena.commands.complete import answer_shell
 
-        return complete()
+        return answer_shell()
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if arguments else 2

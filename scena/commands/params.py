@@ -66,8 +66,18 @@ def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -
 
         return json.dumps(parsed.raw, indent=1)
     if options.form == "origins":
-        names = parsed.origins
-        width = max(map(len, names), default=0)
-        return "\n".join(f"{flag:<{width}}  {origin}" for flag, origin in names.items())
+        return _origins(parsed)
     text = dump_yaml(parsed.params, default, full=options.everything, comments=options.everything).rstrip()
     return text if text not in ("", "{}") else "# all parameters have their default values"
+
+
+def _origins(parsed: Parsed[Any]) -> str:
+    """A line for each value: its flag, what it is, who set it."""
+    from scena.params.kinds import LEAF
+    from scena.params.nodes import Index
+    from scena.params.text import to_words
+
+    nodes = [node for node in Index(parsed.raw, type(parsed.params)).nodes if node.kind.form == LEAF and not node.hidden]
+    rows = [(f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]) for node in nodes]
+    widths = [max(len(row[place]) for row in rows) for place in range(2)]
+    return "\n".join(f"{flag:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for flag, value, origin in rows)
