@@ -73,11 +73,18 @@ def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -
 
 def _origins(parsed: Parsed[Any]) -> str:
     """A line for each value: its flag, what it is, who set it."""
-    from scena.params.kinds import LEAF
+    from scena.params.dump import has_choice
+    from scena.params.kinds import LEAF, PARAMS
     from scena.params.nodes import Index
     from scena.params.text import to_words
 
-    nodes = [node for node in Index(parsed.raw, type(parsed.params)).nodes if node.kind.form == LEAF and not node.hidden]
-    rows = [(f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]) for node in nodes]
+    rows: list[tuple[str, str, str]] = []
+    for node in Index(parsed.raw, type(parsed.params)).nodes:
+        if node.hidden:
+            continue
+        if node.kind.form == LEAF:
+            rows.append((f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]))
+        elif node.kind.form == PARAMS and node.value is not None and has_choice(node.kind, node.field):
+            rows.append((f"--{node.name}", node.value["class"], parsed.origins[node.name]))
     widths = [max(len(row[place]) for row in rows) for place in range(2)]
     return "\n".join(f"{flag:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for flag, value, origin in rows)

@@ -130,7 +130,7 @@ class _Writer:
         cls = _class(value, kind, field)
         same = isinstance(before, dict) and before.get(CLASS) == value[CLASS]
         inside: dict[str, Any] = {}
-        if not same or (self.full and _has_choice(kind, field)):
+        if not same or (self.full and has_choice(kind, field)):
             inside[CLASS] = Leaf(value[CLASS], field.help if self.comments else "")
         target = own if field.inline and not inside else inside
         self.fields(value, before if same else default_raw(cls, kind, field), cls, kind, target, in_item)
@@ -175,7 +175,7 @@ def _class(value: Any, kind: Kind, field: Field) -> type[Params]:
     return cls
 
 
-def _has_choice(kind: Kind, field: Field) -> bool:
+def has_choice(kind: Kind, field: Field) -> bool:
     from scena.params.selection import candidates
 
     return kind.optional or len(candidates(kind, field)) > 1
