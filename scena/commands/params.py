@@ -84,7 +84,7 @@ def _origins(parsed: Parsed[Any]) -> str:
             continue
         if node.kind.form == LEAF:
             rows.append((f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]))
-        elif node.kind.form == PARAMS and node.value is not None and has_choice(node.kind, node.field):
+        elif node.kind.form == PARAMS and node.value and node.field and has_choice(node.kind, node.field):
             rows.append((f"--{node.name}", node.value["class"], parsed.origins[node.name]))
     widths = [max(len(row[place]) for row in rows) for place in range(2)]
     return "\n".join(f"{flag:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for flag, value, origin in rows)

@@ -176,6 +176,7 @@ def _class(value: Any, kind: Kind, field: Field) -> type[Params]:
 
 
 def has_choice(kind: Kind, field: Field) -> bool:
+    """Whether a user can choose a class for the field."""
     from scena.params.selection import candidates
 
     return kind.optional or len(candidates(kind, field)) > 1
