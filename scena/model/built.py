@@ -49,9 +49,19 @@ class BuiltModel:
         """The functional Keras model that predicts: inputs by name to outputs by name."""
         return self.graphs["default"]
 
-    def training_model(self) -> TrainingModel:
+    def training_model(self, input_gradient_penalty: float = 0.0) -> TrainingModel:
         """A model that trains the graph with the scenario's losses and metrics."""
-        return TrainingModel(self.model, self.root, self.inputs, self.targets, name="training")
+        create: Any = self.model.training_model_cls()
+        if not (isinstance(create, type) and issubclass(create, TrainingModel)):
+            raise ModelError(
+                f"{type(self.model).__name__}.training_model_cls must return a subclass of TrainingModel. Received: {create!r}."
+            )
+        if input_gradient_penalty:
+            from scena.model.tf_penalty import with_input_gradient_penalty
+
+            create = with_input_gradient_penalty(create, input_gradient_penalty, self.inputs)
+        model: TrainingModel = create(self.model, self.root, self.inputs, self.targets, name="training")
+        return model
 
     def validation_model(self) -> TrainingModel:
         """A model that measures losses and metrics on the prediction graph, as LAV does."""

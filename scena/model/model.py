@@ -41,6 +41,17 @@ class ModelBase(Generic[TModelParams]):
         """Creates the graph and the layer around it."""
         return self.root_graph_cls(self.create_graph(**static), name="root")
 
+    def training_model_cls(self) -> type[Any]:
+        """The Keras model that runs a step: return a subclass of `TrainingModel` with a `train_step` or `test_step` of its own.
+
+        Its `train_step` gets `({"inputs": …, "targets": …},)`, has the network as `self(x, training=True)` and the losses as
+        `self.compute_loss(x=x, y_pred=outputs)`, applies gradients with `self.optimizer`, and returns named values such as
+        `self.results()`.
+        """
+        from scena.model.training_model import TrainingModel
+
+        return TrainingModel
+
     def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         """The named losses: tensors per sample or scalars; `keras.losses` functions and called `keras.losses.Loss` objects both fit."""
         raise NotImplementedError(

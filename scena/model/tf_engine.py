@@ -3,6 +3,9 @@
 The number of steps in a block never changes results: one step and many go through the same compiled code.
 """
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -10,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from scena.data.spec import ArraySpec
+from scena.model.errors import ModelError
 from scena.model.specs import keras_dtype
 
 Arrays = dict[str, np.ndarray]
@@ -23,6 +27,7 @@ class TensorFlowEngine:
         input_specs: names, shapes and types of the inputs, without the batch.
         target_specs: the same for the targets.
         eager: run op by op instead of compiled, so that a debugger stops inside the model.
+        xla: compile each step with XLA.
     """
 
     def __init__(
@@ -32,10 +37,15 @@ class TensorFlowEngine:
         target_specs: dict[str, ArraySpec],
         *,
         eager: bool = False,
+        xla: bool = False,
     ) -> None:
         self._model = model
         self._eager = eager
-        self._names: list[str] = []
+        self._xla = xla
+        self._names: dict[str, list[str]] = {}
+        # not the whole block: XLA would compile anew for each number of steps
+        self._train_step = tf.function(model.train_step, jit_compile=True) if xla else model.train_step
+        self._test_step = tf.function(model.test_step, jit_compile=True) if xla else model.test_step
         data = {"inputs": _signature(input_specs), "targets": _signature(target_specs)}
         blocks = {"inputs": _signature(input_specs, block=True), "targets": _signature(target_specs, block=True)}
         self._train = self._compile(self._train_steps, blocks)
@@ -44,13 +54,15 @@ class TensorFlowEngine:
 
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
         """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""
-        rows = self._train({"inputs": inputs, "targets": targets}).numpy()
-        return [dict(zip(self._names, row.tolist(), strict=True)) for row in rows]
+        with self._explaining():
+            rows = self._train({"inputs": inputs, "targets": targets}).numpy()
+        return [dict(zip(self._names["train"], row.tolist(), strict=True)) for row in rows]
 
     def test(self, inputs: Arrays, targets: Arrays) -> dict[str, float]:
         """Runs one validation step for each batch of a block; returns the running values after the last."""
-        row = self._test({"inputs": inputs, "targets": targets}).numpy()
-        return dict(zip(self._names, row.tolist(), strict=True))
+        with self._explaining():
+            row = self._test({"inputs": inputs, "targets": targets}).numpy()
+        return dict(zip(self._names["test"], row.tolist(), strict=True))
 
     def evaluate(self, inputs: Arrays, targets: Arrays) -> Arrays:
         """Predicts one batch, counts losses and metrics, and returns the outputs."""
@@ -64,22 +76,36 @@ class TensorFlowEngine:
         count = tf.shape(tf.nest.flatten(block)[0])[0]
         rows = tf.TensorArray(tf.float32, size=count)
         for i in tf.range(count):
-            rows = rows.write(i, self._row(self._model.train_step((_pick(block, i),))))
+            rows = rows.write(i, self._row("train", self._train_step((_pick(block, i),))))
         return rows.stack()
 
     def _test_steps(self, block: Any) -> tf.Tensor:
-        for i in tf.range(tf.shape(tf.nest.flatten(block)[0])[0]):
-            self._model.test_step((_pick(block, i),))
-        return self._row(self._model.compute_metrics(None, None, None))
+        count = tf.shape(tf.nest.flatten(block)[0])[0]
+        rows = tf.TensorArray(tf.float32, size=count)
+        for i in tf.range(count):
+            rows = rows.write(i, self._row("test", self._test_step((_pick(block, i),))))
+        return rows.stack()[-1]
 
     def _evaluate_step(self, data: Any) -> Any:
         outputs = self._model(data, training=False)
         self._model.compute_loss(x=data, y_pred=outputs, training=False)
         return outputs
 
-    def _row(self, logs: dict[str, Any]) -> tf.Tensor:
-        self._names = list(logs)
+    def _row(self, kind: str, logs: dict[str, Any]) -> tf.Tensor:
+        self._names[kind] = list(logs)
         return tf.stack([tf.cast(value, tf.float32) for value in logs.values()])
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Turns what XLA says about an operation into an error that names it."""
+        try:
+            yield
+        except tf.errors.OpError as error:
+            if not self._xla:
+                raise
+            raise ModelError(
+                f"XLA cannot run this model: {_xla_reason(str(error.message))} Train without --trainer.xla."
+            ) from error
 
 
 class TensorFlowPredictor:
@@ -110,3 +136,12 @@ def _signature(specs: dict[str, ArraySpec], block: bool = False) -> dict[str, tf
 
 def _pick(block: Any, i: Any) -> Any:
     return tf.nest.map_structure(lambda tensor: tensor[i], block)
+
+
+def _xla_reason(message: str) -> str:
+    """The line of TensorFlow's message that names the operation."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    named = [
+        line for line in lines if re.search(r"(?i)determinis|No registered|not support|unsupported|uncompilable", line)
+    ]
+    return f"{(named or lines or ['no reason given'])[0].rstrip('.')}."

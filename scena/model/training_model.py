@@ -196,6 +196,10 @@ class TrainingModel(keras.Model):
         del x, y, y_pred, sample_weight
         return self.results()
 
+    def state_variables(self) -> list[keras.Variable]:
+        """Variables that checkpoints have to keep beside weights, metrics and the optimizer's, such as a second optimizer's."""
+        return []
+
     def results(self) -> dict[str, Any]:
         """Total loss, each loss, each metric, as running means."""
         results = {"loss": self.total.result()} if "_loss" not in self.measures.left_out else {}

@@ -216,6 +216,17 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         complete_export(built, directory)
 
+    def read_weights(self, directory: Path) -> list[tuple[str, Any]]:
+        """The weights of an export, of this scenario or of another one on the path, for a warm start."""
+        from scena.scenario.loading import load_export
+        from scena.scenario.stored import EXPORT_FILE, read_description
+        from scena.scenario.trusted import scenario_of
+
+        stored = str(read_description(directory / EXPORT_FILE)["scenario"])
+        other = type(self) if stored == self.name() else scenario_of(stored, directory)
+        built = load_export(directory, other).build()
+        return [(weight.path, weight.numpy()) for weight in built.root.weights]
+
     def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> "LAV":
         """LAV of the model that is being trained, with the batches of the validation."""
         params = LAVParams(pipeline=trainer_params.gen.val, print_limit=self.params.print_eval_limit)

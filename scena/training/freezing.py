@@ -18,11 +18,12 @@ def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
         root: the layer that holds all others.
         scope: a regular expression; `.*conv.*` matches every layer with `conv` in its path.
     """
-    layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root]
+    # a layer without weights has no path
+    layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root and layer.path]
     matched = [layer for layer in layers if re.fullmatch(scope, layer.path)]
     if not matched:
-        paths = "\n  ".join(sorted({layer.path for layer in layers}))
-        raise TrainingError(f"--trainer.no_train_scope {scope!r} matches no layer. The layers are:\n  {paths}")
+        there = "\n  ".join(sorted({layer.path for layer in layers}))
+        raise TrainingError(f"--trainer.no_train_scope {scope!r} matches no layer. The layers are:\n  {there}")
     for layer in matched:
         layer.trainable = False
     if not root.trainable_variables:

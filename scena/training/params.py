@@ -11,6 +11,7 @@ from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipeline_params import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams
 from scena.training.trigger import Duration, Trigger
+from scena.training.warmstart.params import WarmStartParams
 
 TScenarioParams = TypeVar("TScenarioParams", bound=Params)
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
@@ -50,6 +51,11 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = param(
         "float32", help="what layers compute in; weights, losses and outputs stay float32"
     )
+    input_gradient_penalty: float = param(
+        0.0, ge=0, help="weight of the squared gradient of the loss by the inputs, added to the loss"
+    )
+    xla: bool = param(False, help="compile steps with XLA")
+    deterministic: bool = param(False, help="only operations that give the same bits each time; slower on GPUs")
     steps_per_execution: int | None = param(
         None,
         ge=1,
@@ -68,12 +74,15 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     gen: TPipelines = param(flat=True, help="where the data comes from")
     optimizer: OptimizerParams = param(Adam(), flat=True, help="how gradients change the weights")
     learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
+    warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
     device: DeviceParams = param(flat=True, help="what to compute on")
 
     def __post_init__(self) -> None:
         if -1 < self.ema_decay < 0:
             raise ValueError(f"ema_decay is a rate from 0 to 1, or -1 for an automatic one; received {self.ema_decay}")
+        if self.xla and self.force_eager:
+            raise ValueError("xla and force_eager exclude each other: XLA compiles what eager mode runs op by op")
         if self.no_train_scope is not None:
             try:
                 re.compile(self.no_train_scope)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from scena.data.errors import EmptyDataError
 from scena.model.precision import precision_policy
@@ -25,9 +26,14 @@ def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, dire
     """Builds everything that a training consists of, in an order that makes the seed decide all of it."""
     seed = params.random_seed or 0
     keras.utils.set_random_seed(seed)
+    if params.deterministic:
+        tf.config.experimental.enable_op_determinism()
     with precision_policy(params.precision):
         built = scenario.build()
-        model = built.training_model()
+        model = built.training_model(params.input_gradient_penalty)
+    if params.warmstart.model is not None:
+        params.warmstart.create(scenario).apply(built.root.weights)
+        keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
     train_data = params.gen.train_data(built.data, seed=seed)
     val_data = params.gen.val_data(built.data) if params.val_every_n else None
     steps = _steps_per_epoch(params, train_data)
@@ -44,7 +50,7 @@ def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, dire
     )
     model.compile(optimizer=optimizer, auto_scale_loss=False)
     engine = TensorFlowEngine(
-        model, built.data.input_layer_specs(), built.data.target_layer_specs(), eager=params.force_eager
+        model, built.data.input_layer_specs(), built.data.target_layer_specs(), eager=params.force_eager, xla=params.xla
     )
     return TrainingRun(
         params,

@@ -41,6 +41,9 @@ class TrainedScenario(Protocol):
     def build(self) -> "BuiltModel":
         """Creates data, model and graph."""
 
+    def read_weights(self, directory: Path) -> "list[tuple[str, Any]]":
+        """The weights of an export: paths and arrays, in order."""
+
     def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> Validation:
         """LAV on the model in memory."""
 

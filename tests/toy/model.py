@@ -17,9 +17,9 @@ class ToyGraph(GraphBase[ToyModelParams]):
     def __init__(self, params: ToyModelParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
         regularizer = keras.regularizers.L2(params.l2) if params.l2 else None
-        self.hidden = layers.Dense(params.units, activation="tanh", kernel_regularizer=regularizer)
+        self.hidden = layers.Dense(params.units, activation="tanh", kernel_regularizer=regularizer, name="hidden")
         self.dropout = layers.Dropout(params.dropout)
-        self.logits = layers.Dense(2)
+        self.logits = layers.Dense(2, name="logits")
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
         logits = self.logits(self.dropout(self.hidden(inputs["x"]), training=training))
@@ -53,7 +53,11 @@ class ToyModel(ModelBase[ToyModelParams]):
         return {"acc": (metric, targets["y"], outputs["pred"])}
 
     def _best_logging_settings(self) -> tuple[str, str]:
-        return ("highest", "acc") if self.params.wrong == "mode" else ("max", "accc" if self.params.wrong == "best" else "acc")
+        return (
+            ("highest", "acc")
+            if self.params.wrong == "mode"
+            else ("max", "accc" if self.params.wrong == "best" else "acc")
+        )
 
     def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
         print_fn(f"{sample.meta['index']}: {self.names[int(sample.outputs['pred'].argmax())]}")

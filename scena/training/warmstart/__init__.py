@@ -1,0 +1,1 @@
+"""Starting a training from weights that were trained before."""

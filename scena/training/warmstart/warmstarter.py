@@ -1,0 +1,117 @@
+"""`WarmStarter`: sets the first weights of a training from an export, a run, a checkpoint or a file of tensors."""
+
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from scena.training.checkpoint import STATE, CheckpointStore
+from scena.training.errors import TrainingError
+from scena.training.run import TrainedScenario
+from scena.training.tensor_file import read_tensors
+from scena.training.warmstart.matching import Matching, match
+from scena.training.warmstart.params import WarmStartParams
+
+logger = logging.getLogger(__name__)
+
+Weights = list[tuple[str, np.ndarray[Any, Any]]]
+"""Stored arrays with their paths, in order."""
+
+
+class WarmStarter:
+    """Reads stored weights and sets those of a model. Override `read` for another format, or `rename` for other rules.
+
+    Args:
+        params: where from, and which.
+        scenario: the scenario that is going to be trained.
+    """
+
+    def __init__(self, params: WarmStartParams, scenario: TrainedScenario) -> None:
+        self.params = params
+        self.scenario = scenario
+
+    def read(self, path: Path) -> Weights:
+        """The stored weights."""
+        if path.suffix == ".safetensors" and path.is_file():
+            return sorted(read_tensors(path).items())
+        if (path / STATE).is_file():
+            return _checkpoint(path)
+        if (path / "scenario.json").is_file():
+            return self.scenario.read_weights(path)
+        for inside in ("best", "export"):
+            if (path / inside / "scenario.json").is_file():
+                logger.info("Warm start from %s", path / inside)
+                return self.scenario.read_weights(path / inside)
+        steps = CheckpointStore(path / "checkpoint").steps() if path.is_dir() else []
+        if steps:
+            return _checkpoint(path / "checkpoint" / str(steps[-1]))
+        raise TrainingError(
+            f"--warmstart.model {path}: {'there is nothing there' if not path.exists() else 'it holds no weights'}. "
+            "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
+        )
+
+    def rename(self, path: str) -> str:
+        """The path that a stored path stands for in the model."""
+        path = path.removeprefix(self.params.trim_prefix)
+        for rule in self.params.rename:
+            old, _, new = rule.partition("=")
+            path = re.sub(old, new, path)
+        return path
+
+    def wants(self, path: str) -> bool:
+        """Whether a weight of the model is to be set."""
+        include, exclude = self.params.include, self.params.exclude
+        if include is not None and not re.fullmatch(include, path):
+            return False
+        return exclude is None or not re.fullmatch(exclude, path)
+
+    def apply(self, weights: list[keras.Variable]) -> Matching:
+        """Sets the weights, says what was loaded, left and missing, and returns it."""
+        assert self.params.model is not None
+        stored = [(self.rename(path), array) for path, array in self.read(self.params.model)]
+        targets = [(weight.path, tuple(weight.shape)) for weight in weights]
+        found = match(targets, [(path, tuple(array.shape)) for path, array in stored])
+        wanted = [self.wants(path) for path, _ in targets]
+        table = _table(targets, stored, found, wanted)
+        logger.info("Warm start from %s:\n%s", self.params.model, table)
+        lacking = [i for i in [*found.missing, *found.misfits] if wanted[i]]
+        loaded = [i for i in found.pairs if wanted[i]]
+        if not loaded or (lacking and not self.params.allow_partial):
+            problem = (
+                "no weight was found"
+                if not loaded
+                else f"{len(lacking)} of {sum(wanted)} weights were not found or do not fit"
+            )
+            raise TrainingError(
+                f"Warm start from {self.params.model}: {problem}.\n{table}\nChoose weights with --warmstart.include, exclude and "
+                "rename, or start with what there is: --warmstart.allow_partial."
+            )
+        for i in loaded:
+            weights[i].assign(stored[found.pairs[i]][1])
+        return found
+
+
+def _checkpoint(path: Path) -> Weights:
+    tensors, state = CheckpointStore(path.parent).load(int(path.name))
+    return [(entry.path, tensors[entry.key]) for entry in state.variables if entry.key.startswith("model/")]
+
+
+def _table(targets: list[tuple[str, tuple[int, ...]]], stored: Weights, found: Matching, wanted: list[bool]) -> str:
+    rows = []
+    for i, (path, shape) in enumerate(targets):
+        if not wanted[i]:
+            rows.append(("left out", path, ""))
+        elif i in found.pairs:
+            source = stored[found.pairs[i]][0]
+            rows.append(("loaded", path, "" if source == path else f"from {source}"))
+        elif i in found.misfits:
+            source, array = stored[found.misfits[i]]
+            rows.append(("does not fit", path, f"has shape {shape}, {source} has {tuple(array.shape)}"))
+        else:
+            rows.append(("missing", path, ""))
+    rows += [("not used", stored[i][0], "") for i in found.unused]
+    width = max(len(path) for _, path, _ in rows) if rows else 0
+    return "\n".join(f"  {what:<13}{path:<{width}}  {note}".rstrip() for what, path, note in rows)
