@@ -46,6 +46,7 @@ class TrainingState:
         ]
         self._restored: tuple[dict[str, dict[str, Any]], dict[str, Array]] | None = None
         self._number = 0
+        global_seed_variables()  # makes the generator, which draws from Python's; restoring comes after that
 
     def begin(self) -> None:
         """To be called after `on_train_begin` of all callbacks, and, in the middle of an epoch, after its `on_epoch_begin`."""
