@@ -34,6 +34,10 @@ class DataGenerator(ABC, Generic[P]):
     def generate(self) -> Iterable[Sample]:
         """The samples of one epoch. May take a second argument `rng`, a generator of random numbers for this epoch."""
 
+    def fingerprint(self) -> Any:
+        """What an on-disk cache of its samples depends on beside the parameters: the state of the files it reads."""
+        return None
+
     def epoch_order(self, rng: np.random.Generator) -> Sequence[int] | None:
         """With random access: the indices of one training epoch, if they are not just a permutation of all samples."""
         return None
@@ -87,6 +91,11 @@ class IterableGenerator(DataGenerator[Any]):
 def has_random_access(generator: DataGenerator[Any]) -> bool:
     """Whether samples can be read by index."""
     return hasattr(generator, "__getitem__") and hasattr(generator, "__len__")
+
+
+def is_shared(source: Any) -> bool:
+    """Whether worker processes read the same open file."""
+    return isinstance(source, DataGenerator) and hasattr(source, "descriptor")
 
 
 def as_generator(source: Any, mode: PipelineMode) -> DataGenerator[Any]:

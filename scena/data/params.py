@@ -104,6 +104,12 @@ class DataPipelineParams(Params):
         "go on with one worker per core once that pays",
     )
     prefetch: int = param(32, ge=1, aliases=["prefech"], help="batches that worker processes prepare ahead")
+    preload: bool = param(
+        False, help="process the first processors, up to the first random one, only once and keep the samples in memory"
+    )
+    cache_dir: str | None = param(
+        None, help="as preload, but keep the samples in this folder; processed again if parameters or code change"
+    )
     batch_drop_remainder: bool = param(False, help="drop the samples that do not fill a batch at the end of an epoch")
     shuffle_buffer_size: int | None = param(
         None,

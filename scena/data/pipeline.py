@@ -14,6 +14,7 @@ from scena.data.generator import DataGenerator
 from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
+from scena.data.prefix import Progress, stored
 from scena.data.sample import Sample
 from scena.data.work import Work
 
@@ -109,6 +110,7 @@ class DataPipeline:
             generator=generator,
         )
         self._idle: list[Engine] = []
+        self._prepared = False
 
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
@@ -131,10 +133,17 @@ class DataPipeline:
 
     def stream(self, cursor: Cursor | None = None, *, repeat: bool | None = None) -> BatchStream:
         """Batches from `cursor` on. `repeat` goes on with the next epoch; default: in training only."""
+        self.prepare()
         cursor = cursor or Cursor()
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
         engine = self._idle.pop() if self._idle else self._new_engine()
         return BatchStream(self._work, engine.batches(cursor, repeat), cursor, lambda: self._idle.append(engine))
+
+    def prepare(self, progress: Progress | None = None) -> None:
+        """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""
+        if (self.params.preload or self.params.cache_dir) and not self._prepared:
+            self._work = stored(self._work, progress)
+        self._prepared = True
 
     def _new_engine(self) -> Engine:
         processes = self.params.num_processes

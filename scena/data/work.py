@@ -6,7 +6,7 @@ from typing import Any
 
 from scena.data.collate import Collator
 from scena.data.errors import DataError
-from scena.data.generator import DataGenerator, as_generator, has_random_access
+from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
 from scena.data.modes import PipelineMode
 from scena.data.order import epoch_indices
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
@@ -79,6 +79,8 @@ class Work:
         source: Any,
         generator: DataGenerator[Any] | None = None,
         random_access: bool | None = None,
+        first_step: int = 0,
+        last_step: int | None = None,
     ) -> None:
         self.mode = mode
         self.pipeline = pipeline
@@ -87,7 +89,11 @@ class Work:
         self.seed = seed
         self.source = source
         self.generator = generator or (None if source is None else as_generator(source, mode))
-        self.main_source = self.generator is None or self.generator.main_process or not isinstance(source, Params)
+        self.main_source = (
+            self.generator is None
+            or self.generator.main_process
+            or not (isinstance(source, Params) or is_shared(source))
+        )
         """Whether the source stays in the training process (in a worker: it is not here)."""
         if random_access is None:
             random_access = self.generator is not None and has_random_access(self.generator)
@@ -96,8 +102,12 @@ class Work:
         """Whether the pipeline ends in batches; else in samples."""
         self.collator = collator or Collator({}, {}, {}, mode)
         self.skipped = Skipped(pipeline.max_skipped) if pipeline.on_error == "skip" else None
+        self.first_step = first_step
+        self.last_step = last_step
+        self.steps: list[Step] = steps_of(processors, mode)[first_step:last_step]
+        """The processors that it runs: all that apply in this mode, unless some were done before."""
         self.segments: list[Segment] = plan_segments(
-            steps_of(processors, mode),
+            self.steps,
             random_access=self.random_access and not self.main_source,
             main_source=self.main_source,
             batch_size=1
@@ -108,6 +118,42 @@ class Work:
         )
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._random: tuple[int, SampleRandom] | None = None
+
+    def beginning(self, count: int) -> "Work":
+        """The first `count` processors, for all samples in the order of the source."""
+        changes: dict[str, Any] = {"shuffle_buffer_size": 0, "bucket_boundaries": [], "bucket_batch_sizes": []}
+        own_order = getattr(type(self.generator), "epoch_order", None)
+        if self.random_access and own_order is not DataGenerator.epoch_order:
+            changes["limit"] = None  # the source chooses what an epoch consists of, and that is limited then
+        work = Work(
+            mode=self.mode,
+            pipeline=self.pipeline.replace(**changes),
+            data=self.data,
+            processors=self.processors,
+            collator=None,
+            seed=self.seed,
+            source=self.source,
+            generator=self.generator,
+            last_step=count,
+        )
+        work.skipped = self.skipped
+        return work
+
+    def rest(self, count: int, source: Any) -> "Work":
+        """All but the first `count` processors, on samples that these have made."""
+        generated = any(step.generating for step in self.steps[:count])
+        work = Work(
+            mode=self.mode,
+            pipeline=self.pipeline.replace(limit=None) if generated else self.pipeline,
+            data=self.data,
+            processors=self.processors,
+            collator=self.collator,
+            seed=self.seed,
+            source=source,
+            first_step=count,
+        )
+        work.skipped = self.skipped
+        return work
 
     def order(self, epoch: int) -> Sequence[int]:
         """The order of a source with random access in `epoch`; the last one is kept."""
@@ -128,7 +174,8 @@ class Work:
             index = int(index)
             try:
                 sample = source[index]
-                sample.index = index
+                if sample.index is None:
+                    sample.index = index
             except Exception as error:
                 failure = DataError(f"{type(source).__name__} failed to read sample {index}: {reason(error)}")
                 if self.skipped is None:

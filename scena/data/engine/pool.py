@@ -15,6 +15,7 @@ from scena.data.engine.channel import Channel
 from scena.data.engine.config import stored_collator, stored_params
 from scena.data.engine.memory import SharedMemory, SlotPool
 from scena.data.engine.streams import StreamServer
+from scena.data.generator import is_shared
 from scena.data.work import Work
 
 logger = logging.getLogger("scena.data")
@@ -133,7 +134,9 @@ def _config(work: Work, group: int) -> dict[str, Any]:
         "data": stored_params(work.data),
         "processors": stored_params(work.processors),
         "collator": stored_collator(work.collator) if work.batching else None,
-        "source": None if work.main_source else stored_params(work.source),
+        "source": None if work.main_source or is_shared(work.source) else stored_params(work.source),
+        "store": [work.source.descriptor, work.source.in_memory] if is_shared(work.source) else None,
+        "steps": [work.first_step, work.last_step],
         "random_access": work.random_access,
         # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.
         "die_with_thread": threading.current_thread() is threading.main_thread(),
@@ -144,11 +147,12 @@ def _start(name: str, config: dict[str, Any], memory: SharedMemory) -> Member:
     ours, theirs = Channel.pair()
     life, held = os.pipe()
     descriptors = (theirs.fileno(), life, memory.descriptor)
+    shared = (config["store"][0],) if config["store"] else ()
     path = "\x1f".join(os.path.abspath(entry or os.curdir) for entry in sys.path)
     environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
     process = subprocess.Popen(
         [sys.executable, "-c", _BOOT, *map(str, descriptors), str(os.getpid()), path],
-        pass_fds=descriptors,
+        pass_fds=descriptors + shared,
         stdin=subprocess.DEVNULL,
         env=environment,
         process_group=0,  # Ctrl-C of the terminal is for the parent alone

@@ -56,6 +56,13 @@ def _work(config: dict[str, Any]) -> Any:
 
     mode = PipelineMode(config["mode"])
     collator = config["collator"]
+    source: Any = None
+    if config["store"]:
+        from scena.data.store import StoredSamples
+
+        source = StoredSamples(config["store"][0], mode, config["store"][1])
+    elif config["source"]:
+        source = restored_params(config["source"])
     work = Work(
         mode=mode,
         pipeline=restored_params(config["pipeline"]),
@@ -63,8 +70,10 @@ def _work(config: dict[str, Any]) -> Any:
         processors=restored_params(config["processors"]),
         collator=None if collator is None else restored_collator(collator, mode),
         seed=config["seed"],
-        source=None if config["source"] is None else restored_params(config["source"]),
+        source=source,
         random_access=config["random_access"],
+        first_step=config["steps"][0],
+        last_step=config["steps"][1],
     )
     work.collect_skipped()
     return work

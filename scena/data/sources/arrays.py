@@ -34,6 +34,12 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
         generator._count = _common_length({**generator.inputs, **generator.targets})
         return generator
 
+    def fingerprint(self) -> list[list[int]]:
+        """Size and time of change of each file."""
+        names = [*self.params.inputs.values(), *self.params.targets.values()]
+        stats = [Path(_split(name)[0]).stat() for name in names]
+        return [[stat.st_size, stat.st_mtime_ns] for stat in stats]
+
     def __len__(self) -> int:
         return self._count
 
@@ -50,9 +56,15 @@ class MemoryArrayGenerator(ArrayGenerator):
     main_process = True
 
 
-def _load(file: str) -> np.ndarray[Any, Any]:
+def _split(file: str) -> tuple[str, str]:
+    """File and member of "file.npz:member"."""
     name, _, member = file.rpartition(":") if ".npz:" in file else (file, "", "")
-    path = Path(name or file)
+    return name, member
+
+
+def _load(file: str) -> np.ndarray[Any, Any]:
+    name, member = _split(file)
+    path = Path(name)
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:

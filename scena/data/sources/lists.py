@@ -42,6 +42,10 @@ class ListFileGenerator(RandomAccessGenerator[P]):
         """The sample of one line."""
         return Sample(inputs=line, targets=line, meta=line)
 
+    def fingerprint(self) -> list[str]:
+        """The lines themselves (what the files they name hold is not looked at)."""
+        return self.lines
+
     def epoch_order(self, rng: np.random.Generator) -> Sequence[int] | None:
         """A random mixture of the lists by ratio."""
         if not self.params.list_ratios:

@@ -28,6 +28,10 @@ class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
         inputs = self.params.input_columns or [column for column in row if column not in targets]
         return Sample(inputs={c: row[c] for c in inputs}, targets={c: row[c] for c in targets}, meta=where)
 
+    def fingerprint(self) -> list[dict[str, str]]:
+        """The rows themselves."""
+        return [row for _, row in self.rows]
+
 
 def _read(path: Path, params: RowGeneratorParams) -> list[tuple[str, dict[str, str]]]:
     delimiter = params.delimiter or ("\t" if path.suffix.lower() in (".tsv", ".tab") else ",")

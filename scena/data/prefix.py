@@ -1,0 +1,151 @@
+"""The deterministic beginning of a pipeline, run once: its samples are kept in memory (preload) or on disk (cache)."""
+
+import hashlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scena.data.cursor import Cursor
+from scena.data.engine.config import stored_params
+from scena.data.engine.parallel import ParallelEngine
+from scena.data.inprocess import InProcessEngine
+from scena.data.processor import Step, takes_rng
+from scena.data.sample import Sample
+from scena.data.store import SampleWriter, StoredSamples, is_complete
+from scena.data.work import Work
+from scena.params.declare import Params
+
+logger = logging.getLogger("scena.data")
+
+Progress = Callable[[int, int | None], None]
+"""Called now and then with the number of samples done, and of all samples if that is known."""
+FORMAT = 1
+
+
+def deterministic_steps(steps: list[Step]) -> int:
+    """How many processors from the start always give the same: they take no random numbers."""
+    for count, step in enumerate(steps):
+        implementation: Any = type(step.params).implementation()
+        method = implementation.generate if step.generating else implementation.apply
+        if takes_rng(method, 2) or not getattr(implementation, "deterministic", True):
+            return count
+    return len(steps)
+
+
+def stored(work: Work, progress: Progress | None = None) -> Work:
+    """The pipeline with its deterministic beginning done: the rest of it, reading from a store."""
+    cache_dir = work.pipeline.cache_dir
+    count = deterministic_steps(work.steps)
+    if cache_dir is None:
+        descriptor = os.memfd_create("scena-preloaded", os.MFD_CLOEXEC)
+        _fill(work, count, descriptor, progress, in_memory=True)
+    else:
+        path = _cache_file(work, count, Path(cache_dir))
+        if not is_complete(path):
+            _build(work, count, path, progress)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    source = StoredSamples(descriptor, work.mode, in_memory=cache_dir is None)
+    same_indices = work.random_access and not any(step.generating for step in work.steps[:count])
+    if same_indices and len(source) == _size(work.beginning(count)):
+        source.original = work.generator
+    return work.rest(count, source)
+
+
+def _size(work: Work) -> int | None:
+    return len(work.order(0)) if work.random_access else None
+
+
+def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, in_memory: bool) -> None:
+    writer = SampleWriter(descriptor, in_memory)
+    prefix = work.beginning(count)
+    total = _size(prefix)
+    start = reported = time.monotonic()
+    done = 0
+    try:
+        for sample in _samples(prefix):
+            writer.add(sample)
+            done += 1
+            now = time.monotonic()
+            if now - reported > 0.2 and progress is not None:
+                reported = now
+                progress(done, total)
+        writer.finish()
+    finally:
+        writer.abandon()
+    if progress is not None:
+        progress(done, total)
+    what = "into memory" if in_memory else "into the cache"
+    logger.info("Processed %d %s samples %s in %.1f s.", done, work.mode.value, what, time.monotonic() - start)
+
+
+def _samples(prefix: Work) -> Iterator[Sample]:
+    if prefix.pipeline.num_processes:
+        engine = ParallelEngine(prefix, prefix.pipeline.num_processes)
+        try:
+            yield from engine.samples()
+        finally:
+            engine.close()
+        return
+    for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
+        yield from piece.samples
+
+
+def _build(work: Work, count: int, path: Path, progress: Progress | None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    identity = path.name.partition("-")[0]
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    try:
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            _fill(work, count, descriptor, progress, in_memory=False)
+        finally:
+            os.close(descriptor)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    for old in path.parent.glob(f"{identity}-*.samples"):
+        if old != path:
+            logger.info("The cache %s is out of date: removed.", old.name)
+            old.unlink(missing_ok=True)
+
+
+def _cache_file(work: Work, count: int, folder: Path) -> Path:
+    """Named by what the samples depend on: parameters, the code of source and processors, what the source says of its files."""
+    steps = work.steps[:count]
+    source: Any = work.generator
+    params = [step.params for step in steps]
+    identity = [type(source).__qualname__, work.mode.value, [step.name for step in steps]]
+    depends = {
+        "format": FORMAT,
+        "source": stored_params(work.source)[2] if isinstance(work.source, Params) else None,
+        "files": source.fingerprint(),
+        "processors": [stored_params(one)[2] for one in params],
+        "data": stored_params(work.data)[2],
+        "limit": work.pipeline.limit,
+        "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
+    }
+    depends["data"].pop("pre_proc", None)
+    depends["data"].pop("post_proc", None)
+    return folder / f"{_hash(identity)[:12]}-{_hash([identity, depends])[:24]}.samples"
+
+
+def _code(cls: type) -> list[str]:
+    """A hash of each source file that a class and its bases come from, without those of Scena."""
+    files = []
+    for base in cls.__mro__:
+        module = base.__module__
+        if module.split(".")[0] in ("scena", "builtins", "abc", "typing"):
+            continue
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file and Path(file).is_file():
+            files.append(hashlib.sha256(Path(file).read_bytes()).hexdigest())
+    return files
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

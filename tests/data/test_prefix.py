@@ -1,0 +1,134 @@
+"""Preloading and caching change the time it takes, not the batches."""
+
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from scena.data import DataError, PipelineMode, Sample
+from tests.data.toys import (
+    CountParams,
+    LinesParams,
+    NoiseParams,
+    NumbersParams,
+    NumberStreamParams,
+    SplitParams,
+    first_batches,
+    list_files,
+    sequence,
+    toy_pipeline,
+)
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+@pytest.mark.parametrize("where", ["preload", "cache"])
+def test_same_batches_processed_once(tmp_path: Path, where: str, processes: int) -> None:
+    def pipeline(name: str, **settings):
+        processors = sequence(CountParams(file=str(tmp_path / name)), NoiseParams())
+        return toy_pipeline(NumbersParams(), processors, **settings)
+
+    expected = first_batches(pipeline("plain", num_processes=0), 20)
+    setting = {"preload": True} if where == "preload" else {"cache_dir": str(tmp_path / "cache")}
+    again = pipeline("once", num_processes=processes, **setting)
+    assert first_batches(again, 20) == expected
+    assert first_batches(again, 20) == expected
+    assert len((tmp_path / "once").read_bytes()) == 23, "each sample once, whatever the number of epochs"
+    again.close()
+
+
+def test_the_cache_is_used_by_the_next_run_and_dropped_when_parameters_change(tmp_path: Path, caplog) -> None:
+    cache = str(tmp_path / "cache")
+
+    def run(scale: float, file: str = "count", count: int = 23) -> int:
+        counted = tmp_path / file
+        before = len(counted.read_bytes()) if counted.exists() else 0
+        processors = sequence(CountParams(file=str(counted)), NoiseParams(scale=scale))
+        with toy_pipeline(NumbersParams(count=count), processors, cache_dir=cache, num_processes=0).stream() as stream:
+            next(stream)
+        return (len(counted.read_bytes()) if counted.exists() else 0) - before
+
+    assert run(1.0) == 23
+    assert run(1.0) == 0
+    assert run(2.0) == 0, "what comes after the random processor does not matter"
+    with caplog.at_level(logging.INFO):
+        assert run(1.0, count=12) == 12
+    assert "is out of date: removed" in caplog.text
+    assert len(list(Path(cache).iterdir())) == 1
+
+
+def test_the_cache_is_dropped_when_code_changes(tmp_path: Path, monkeypatch) -> None:
+    import importlib
+    import sys
+
+    module = tmp_path / "changing_code.py"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.dont_write_bytecode, kept = True, sys.dont_write_bytecode
+
+    def run(addend: int) -> float:
+        module.write_text(
+            "from scena.data import DataProcessorParams, MappingDataProcessor\n"
+            "class AddParams(DataProcessorParams, builds=':Add'): pass\n"
+            "class Add(MappingDataProcessor):\n"
+            "    def apply(self, sample):\n"
+            f"        return sample.new_inputs({{'x': sample.inputs['x'] + {addend}}})\n"
+        )
+        sys.modules.pop("changing_code", None)
+        importlib.invalidate_caches()
+        code = importlib.import_module("changing_code")
+        pipeline = toy_pipeline(
+            NumbersParams(),
+            sequence(code.AddParams()),
+            mode=PipelineMode.EVALUATION,
+            cache_dir=str(tmp_path / "cache"),
+            num_processes=0,
+        )
+        with pipeline.stream() as stream:
+            return float(next(stream).inputs["x"][0, 0])
+
+    try:
+        assert run(10) == 10
+        assert run(10) == 10
+        assert run(500) == 500
+    finally:
+        sys.dont_write_bytecode = kept
+
+
+def test_a_damaged_cache_is_made_again(tmp_path: Path) -> None:
+    def batches():
+        return first_batches(toy_pipeline(NumbersParams(), cache_dir=str(tmp_path), num_processes=0), 6)
+
+    expected = batches()
+    (file,) = tmp_path.glob("*.samples")
+    file.write_bytes(file.read_bytes()[:-9])
+    assert batches() == expected
+
+
+def test_lists_generating_processors_and_streams(tmp_path: Path) -> None:
+    lists = list_files(tmp_path)
+    for limit in (None, 7):
+        expected = first_batches(toy_pipeline(lists, sequence(LinesParams(), NoiseParams()), limit=limit), 10)
+        preloaded = toy_pipeline(lists, sequence(LinesParams(), NoiseParams()), limit=limit, preload=True)
+        assert first_batches(preloaded, 10) == expected
+    evaluation = {"mode": PipelineMode.EVALUATION, "limit": 15}
+    for source in (NumbersParams(), NumberStreamParams()):
+        expected = [
+            b[1:4] for b in first_batches(toy_pipeline(source, sequence(SplitParams(chunk_size=4)), **evaluation), 8)
+        ]
+        preloaded = toy_pipeline(source, sequence(SplitParams(chunk_size=4)), preload=True, **evaluation)
+        assert [b[1:4] for b in first_batches(preloaded, 8)] == expected
+
+
+def test_progress_is_reported() -> None:
+    seen: list[tuple[int, int | None]] = []
+    pipeline = toy_pipeline(NumbersParams(), preload=True)
+    pipeline.prepare(lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (23, 23)
+
+
+def test_what_cannot_be_cached_says_so(tmp_path: Path) -> None:
+    samples = [Sample({"x": [1.0]}, {"y": 1}, meta=time.localtime())]
+    with pytest.raises(DataError, match=r"sample 0 .* cannot be cached on disk: it holds time.struct_time"):
+        toy_pipeline(samples, cache_dir=str(tmp_path)).stream()
+    with toy_pipeline(samples, preload=True).stream() as stream:
+        assert next(stream).meta == [samples[0].meta], "in memory any object will do"
