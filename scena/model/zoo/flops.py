@@ -1,0 +1,62 @@
+"""Counting what a network costs: floating point operations, two for each multiply-add of its convolutions and dense layers.
+
+Normalisation, activations and pooling are not counted, as is usual; layers of an algebra count as the real operation they run.
+"""
+
+import math
+from typing import Any
+
+from keras import Model as KerasModel
+from keras import layers
+
+from scena.model.errors import ModelError
+
+
+def count_flops(model: KerasModel) -> int:
+    """The floating point operations of one sample in a functional or sequential model, each layer as often as it is used.
+
+    Raises:
+        ModelError: the size of a picture is not known.
+    """
+    return 2 * sum(
+        multiply_adds(layer, _shape(node.input_tensors[0]), _shape(node.outputs[0]))
+        for layer in model.layers
+        for node in layer._inbound_nodes
+        if node.input_tensors
+    )
+
+
+def multiply_adds(layer: Any, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> int:
+    """The multiply-adds of one layer for one sample.
+
+    Args:
+        layer: a built layer.
+        inputs, outputs: the shapes of what goes in and comes out, with the batch.
+    """
+    if hasattr(layer, "multiply_adds"):
+        return int(layer.multiply_adds(inputs))
+    if isinstance(layer, KerasModel):
+        return count_flops(layer) // 2
+    if isinstance(layer, layers.Dense):
+        return math.prod(inputs[1:]) * layer.units
+    if isinstance(layer, layers.SeparableConv2D):
+        places = _places(outputs, layer.data_format)
+        return places * (math.prod(layer.depthwise_kernel.shape) + math.prod(layer.pointwise_kernel.shape))
+    if isinstance(layer, layers.Conv2DTranspose):
+        return _places(inputs, layer.data_format) * math.prod(layer.kernel.shape)
+    if isinstance(layer, layers.Conv2D | layers.DepthwiseConv2D):
+        return _places(outputs, layer.data_format) * math.prod(layer.kernel.shape)
+    return 0
+
+
+def _places(shape: tuple[int, ...], data_format: str) -> int:
+    return math.prod(shape[2:] if data_format == "channels_first" else shape[1:-1])
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    batch, *sizes = tensor.shape
+    if None in sizes:
+        raise ModelError(
+            f"Operations can be counted for a known size only. Received a tensor of the shape {tensor.shape}."
+        )
+    return (batch, *sizes)
