@@ -24,8 +24,10 @@ COMMANDS = {
     "evaluate-dump": Command("evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
     "predict": Command("predict", "predict with exported models; several vote"),
     "records": Command("records", "images and data sets as record files: write, convert, info, preview"),
+    "export": Command("export", "convert an exported model to SavedModel, ONNX or LiteRT, and check it"),
     "params": Command("params", "show the parameters of a scenario or a run"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
+    "new": Command("new", "write a runnable scenario to start from"),
     "completion": Command("completion", "print the shell completion for bash or zsh"),
 }
 ALIASES = {"evaluate": "lav"}

@@ -1,0 +1,42 @@
+"""What can be set. Keep this file free of numpy, Keras and TensorFlow: `--help` reads it."""
+
+from scena import (
+    DataBaseParams,
+    DataProcessorParams,
+    ModelBaseParams,
+    PipelineMode,
+    ScenarioBaseParams,
+    SequentialProcessorPipelineParams,
+    param,
+)
+from scena.data.params import DataProcessorPipelineParams
+
+
+class LoadSampleParams(DataProcessorParams, builds=".data:LoadSample"):
+    """Reads a sample from the file that a list names. [Replace it by your own format.]"""
+
+
+class JitterParams(DataProcessorParams, builds=".data:Jitter"):
+    """Data augmentation: moves the points a little. [Replace or remove it.]"""
+
+    modes: set[PipelineMode] = param({PipelineMode.TRAINING}, help="modes in which the processor is applied")
+    size: float = param(0.05, ge=0, help="how far, on average")
+
+
+class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
+    """What samples look like, and how they are processed."""
+
+    pre_proc: DataProcessorPipelineParams = param(
+        SequentialProcessorPipelineParams(processors=[LoadSampleParams(), JitterParams()]),
+        help="processors before the model",
+    )
+
+
+class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
+    """The network. [Add what you want to change on the command line.]"""
+
+    units: list[int] = param([32, 32], help="units of each hidden layer")
+
+
+class TemplateScenarioParams(ScenarioBaseParams[TemplateDataParams, TemplateModelParams]):
+    """The scenario's parameters."""

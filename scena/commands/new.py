@@ -1,0 +1,69 @@
+"""`scena new NAME [--template general|listfile]`: writes a runnable scenario to start from."""
+
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from scena.params import Params, ParamsError, param, parse_options
+from scena.scenario.errors import ScenarioError
+
+USAGE = """usage: scena new NAME [--template general|listfile]
+
+Writes a runnable scenario with tests into the folder NAME, with its classes named after it:
+  general    a source of samples in Python (default)
+  listfile   samples named in text files, one per line"""
+
+
+class NewOptions(Params):
+    """Which template to copy."""
+
+    template: Literal["general", "listfile"] = param("general", help="general, or listfile for samples in files")
+
+
+def run(arguments: list[str]) -> int:
+    """Writes a new scenario."""
+    if any(argument in ("-h", "--help") for argument in arguments):
+        print(USAGE)
+        return 0
+    options, rest = parse_options(NewOptions, arguments)
+    if len(rest) != 1 or rest[0].startswith("-"):
+        raise ParamsError(f"scena new takes one name and --template. Received: {' '.join(rest) or 'nothing'}")
+    folder = Path(rest[0])
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", folder.name):
+        raise ParamsError(
+            f"{folder.name!r} cannot be the name of a Python package: use lower-case letters, digits and _."
+        )
+    write_scenario(folder, options.template)
+    name = ".".join(folder.parts) if not folder.is_absolute() else str(folder)
+    print(f"Wrote {folder}. Try:\n  scena train {name} --trainer.epochs 5\n  python -m pytest {folder}")
+    return 0
+
+
+def write_scenario(folder: Path, template: str) -> None:
+    """Copies a template into a new folder and names its classes after it."""
+    if folder.exists():
+        raise ScenarioError(f"{folder} exists already. Choose another name, or delete it.")
+    source = _templates() / template
+    title = "".join(part.capitalize() for part in folder.name.split("_"))
+    try:
+        folder.mkdir(parents=True)
+        for file in sorted(source.iterdir()):
+            if file.suffix in (".py", ".md"):
+                text = file.read_text(encoding="utf-8").replace("Template", title)
+                (folder / file.name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ScenarioError(f"Cannot write {folder}: {error}") from error
+
+
+def _templates() -> Path:
+    """The templates of the clone, or those inside the installed package."""
+    clone = Path(__file__).parents[2] / "examples" / "template"
+    if clone.is_dir() and (clone.parents[1] / "pyproject.toml").is_file():
+        return clone
+    spec = importlib.util.find_spec("scena.examples.template")
+    if spec is None or not spec.submodule_search_locations:
+        raise ScenarioError("The templates are not part of this installation.")
+    return Path(next(iter(spec.submodule_search_locations)))
