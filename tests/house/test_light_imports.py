@@ -9,7 +9,7 @@ import pytest
 from tests.house.sources import ROOT, module_name, python_files
 
 # Modules of scena/data that exist for TensorFlow, and are imported when they are used.
-TENSORFLOW_DATA = {"scena.data.records.tensors"}
+TENSORFLOW_DATA = {"scena.data.records.tensors", "scena.data.image.augment.tensors"}
 
 PROBE = """
 import importlib, sys

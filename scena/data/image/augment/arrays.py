@@ -1,0 +1,177 @@
+"""What operations are made of, for numpy: images are arrays (height, width, channels) of uint8 or float32."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scena.data.errors import DataError
+
+Array = np.ndarray[Any, Any]
+
+real, cos, sin, sqrt, exp = float, math.cos, math.sin, math.sqrt, math.exp
+minimum, maximum = min, max
+
+
+def integer(value: float) -> int:
+    """The whole part of a positive number."""
+    return int(value)
+
+
+def single(value: Any) -> Any:
+    """A number or array with 32 bits."""
+    return np.float32(value) if isinstance(value, float) else np.asarray(value, np.float32)
+
+
+def size(image: Array) -> tuple[int, int]:
+    """Height and width."""
+    return image.shape[0], image.shape[1]
+
+
+def channels(image: Array) -> int:
+    """The number of channels."""
+    return int(image.shape[-1])
+
+
+def to_float(image: Array) -> Array:
+    """The image in float32."""
+    return image.astype(np.float32, copy=False)
+
+
+def choose(condition: bool, yes: Callable[[], Array], no: Callable[[], Array]) -> Array:
+    """One of two results."""
+    return yes() if condition else no()
+
+
+def check_fits(height: int, width: int, rows: int, columns: int) -> None:
+    """Raises if a part is larger than the image."""
+    if rows > height or columns > width:
+        raise DataError(
+            f"RandomCrop cannot cut {rows} × {columns} out of an image of {height} × {width}: put Pad or Resize before it."
+        )
+
+
+def crop(image: Array, top: int, left: int, rows: int, columns: int) -> Array:
+    """A part of the image."""
+    return image[top : top + rows, left : left + columns]
+
+
+def flip_columns(image: Array) -> Array:
+    """Left and right exchanged."""
+    return image[:, ::-1]
+
+
+def flip_rows(image: Array) -> Array:
+    """Top and bottom exchanged."""
+    return image[::-1]
+
+
+def quarter_turns(image: Array, turns: int) -> Array:
+    """Turned counter-clockwise."""
+    return np.rot90(image, turns)
+
+
+def clip(image: Array, low: float, high: float) -> Array:
+    """Values limited to a range."""
+    return np.clip(image, np.float32(low), np.float32(high))
+
+
+def channel_means(image: Array) -> Array:
+    """The mean of each channel."""
+    return image.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
+
+
+def mix_channels(image: Array, matrix: Array, offset: Array) -> Array:
+    """Each new channel is a weighted sum of the old ones, plus an offset."""
+    return (image.reshape(-1, 3) @ matrix.T + offset).reshape(image.shape)
+
+
+def mix_vector(vector: Array, matrix: Array) -> Array:
+    """The same for one pixel."""
+    return matrix @ vector
+
+
+def pad(image: Array, rows: int, columns: int, mode: str, value: float) -> Array:
+    """A border of so many rows and columns on both sides."""
+    width = ((rows, rows), (columns, columns), (0, 0))
+    if mode == "constant":
+        return np.pad(image, width, constant_values=image.dtype.type(value))
+    return np.pad(image, width, mode=mode)  # type: ignore[call-overload]
+
+
+def paint(image: Array, top: int, left: int, rows: int, columns: int, value: float) -> Array:
+    """A box of one value."""
+    painted = image.copy()
+    painted[top : top + rows, left : left + columns] = image.dtype.type(value)
+    return painted
+
+
+def resize(image: Array, target: Sequence[int], interpolation: str) -> Array:
+    """Scaled as `tf.image.resize` does it, without smoothing."""
+    rows, columns = target
+    if interpolation == "nearest":
+        return image[_nearest(rows, image.shape[0])][:, _nearest(columns, image.shape[1])]
+    if (rows, columns) == image.shape[:2]:
+        return to_float(image)
+    low, high, share = _between(rows, image.shape[0])
+    upper = image[low].astype(np.float32)
+    lines = image[high].astype(np.float32)
+    lines -= upper
+    lines *= share[:, None, None]
+    lines += upper
+    low, high, share = _between(columns, image.shape[1])
+    left = lines[:, low]
+    result = lines[:, high]
+    result -= left
+    result *= share[None, :, None]
+    result += left
+    return result
+
+
+def _nearest(wanted: int, given: int) -> Array:
+    scale = np.float32(given) / np.float32(wanted)
+    places = np.floor((np.arange(wanted, dtype=np.float32) + np.float32(0.5)) * scale)
+    return np.minimum(places.astype(np.int64), given - 1)
+
+
+def _between(wanted: int, given: int) -> tuple[Array, Array, Array]:
+    """The two pixels next to each new one, and how near it is to the second."""
+    scale = np.float32(given) / np.float32(wanted)
+    places = (np.arange(wanted, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
+    floor = np.floor(places)
+    low = np.maximum(floor.astype(np.int64), 0)
+    high = np.minimum(np.ceil(places).astype(np.int64), given - 1)
+    return low, high, places - floor
+
+
+def affine(image: Array, matrix: Sequence[float], interpolation: str, fill: float) -> Array:
+    """Each new pixel (x, y) is taken from (m0 x + m1 y + m2, m3 x + m4 y + m5)."""
+    height, width, count = image.shape
+    m = [np.float32(value) for value in matrix]
+    x = np.arange(width, dtype=np.float32)[None, :]
+    y = np.arange(height, dtype=np.float32)[:, None]
+    from_x = m[0] * x + m[1] * y + m[2]
+    from_y = m[3] * x + m[4] * y + m[5]
+    framed = np.full((height + 2, width + 2, count), fill, np.float32)  # what lies outside is in the frame
+    framed[1:-1, 1:-1] = image
+    flat = framed.reshape(-1, count)
+
+    def at(rows: Array, columns: Array) -> Array:
+        inside_rows = np.clip(rows + 1, 0, height + 1).astype(np.int64)
+        inside_columns = np.clip(columns + 1, 0, width + 1).astype(np.int64)
+        return flat.take(inside_rows * (width + 2) + inside_columns, axis=0)
+
+    if interpolation == "nearest":
+        return at(_round(from_y), _round(from_x))
+    left, top = np.floor(from_x), np.floor(from_y)
+    right_share, bottom_share = (from_x - left)[..., None], (from_y - top)[..., None]
+    left_share, bottom = 1 - right_share, top + 1
+    upper = left_share * at(top, left) + right_share * at(top, left + 1)
+    lower = left_share * at(bottom, left) + right_share * at(bottom, left + 1)
+    return (1 - bottom_share) * upper + bottom_share * lower
+
+
+def _round(values: Array) -> Array:
+    """Half away from zero, as C++ rounds."""
+    return np.trunc(values + np.copysign(np.float32(0.5), values))

@@ -1,0 +1,180 @@
+"""Parameters of the augmentations. Pure Python."""
+
+from pathlib import Path
+
+from scena.data.modes import PipelineMode
+from scena.data.params import DataPipelineParams, DataProcessorParams
+from scena.params.declare import Params, param
+from scena.params.errors import ParamsError
+
+IMAGENET_MEAN = [0.485, 0.456, 0.406]
+IMAGENET_STD = [0.229, 0.224, 0.225]
+
+
+def _pair(name: str, values: list[int] | list[float] | None) -> None:
+    if values is not None and len(values) != 2:
+        raise ParamsError(f"{name} takes two values. Received: {values}")
+
+
+def _range(name: str, values: list[float]) -> None:
+    _pair(name, values)
+    if values[0] > values[1]:
+        raise ParamsError(f"{name} is a range, the lower value first. Received: {values}")
+
+
+class OperationParams(Params, abstract=True):
+    """One operation on an image of values from 0 to 255, of shape (height, width, channels)."""
+
+
+class NormalizeParams(OperationParams, builds=".operations:Normalize"):
+    """Scales to 0..1, subtracts the mean and divides by the standard deviation of each channel."""
+
+    mean: list[float] = param(IMAGENET_MEAN, help="mean of each channel, of values from 0 to 1")
+    std: list[float] = param(IMAGENET_STD, gt=0, help="standard deviation of each channel")
+    info: Path | None = param(None, help="take both from the info file of a data set written by `scena records write`")
+
+
+class ColorJitterParams(OperationParams, builds=".operations:ColorJitter"):
+    """Changes brightness, contrast, saturation and hue at random."""
+
+    brightness: float = param(0.2, ge=0, le=1, help="adds at most this share of the range of values, or subtracts it")
+    contrast: list[float] = param([0.8, 1.2], ge=0, help="range of the factor around each channel's mean")
+    saturation: list[float] = param([0.8, 1.2], ge=0, help="range of the factor of the distance from grey")
+    hue: float = param(0.05, ge=0, le=0.5, help="turns colours by at most this share of the colour circle")
+    clip: bool = param(True, help="clip the result to 0..255")
+
+    def __post_init__(self) -> None:
+        _range("contrast", self.contrast)
+        _range("saturation", self.saturation)
+
+
+class RandomHorizontalFlipParams(OperationParams, builds=".operations:RandomHorizontalFlip"):
+    """Mirrors left and right."""
+
+    probability: float = param(0.5, ge=0, le=1, help="how often")
+
+
+class RandomVerticalFlipParams(OperationParams, builds=".operations:RandomVerticalFlip"):
+    """Mirrors top and bottom."""
+
+    probability: float = param(0.5, ge=0, le=1, help="how often")
+
+
+class RandomRotateParams(OperationParams, builds=".operations:RandomRotate"):
+    """Turns by a random angle around the middle; the size stays."""
+
+    angle: float = param(15.0, ge=0, le=180, help="at most so many degrees in either direction")
+    interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
+    fill: float = param(0.0, ge=0, le=255, help="the value of what comes from outside of the image")
+
+
+class RandomRotate90Params(OperationParams, builds=".operations:RandomRotate90"):
+    """Turns by 0, 90, 180 or 270 degrees."""
+
+
+class RandomCropParams(OperationParams, builds=".operations:RandomCrop"):
+    """Cuts out a random part of a fixed size."""
+
+    size: list[int] = param([224, 224], ge=1, help="height and width")
+
+    def __post_init__(self) -> None:
+        _pair("size", self.size)
+
+
+class CentralCropParams(OperationParams, builds=".operations:CentralCrop"):
+    """Cuts out the middle and scales it."""
+
+    proportion: float = param(0.875, gt=0, le=1, help="the share of height and width that is kept")
+    size: list[int] | None = param(None, help="height and width to scale the part to; default: as it is")
+    interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
+
+    def __post_init__(self) -> None:
+        _pair("size", self.size)
+
+
+class RandomCropThenResizeParams(OperationParams, builds=".operations:RandomCropThenResize"):
+    """Cuts out a random part of random size and aspect ratio and scales it."""
+
+    size: list[int] = param([224, 224], ge=1, help="height and width of the result")
+    scale: list[float] = param([0.08, 1.0], gt=0, le=1, help="range of the share of the area that is kept")
+    ratio: list[float] = param([0.75, 1.3333333], gt=0, help="range of width / height of the part")
+    interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
+
+    def __post_init__(self) -> None:
+        _pair("size", self.size)
+        _range("scale", self.scale)
+        _range("ratio", self.ratio)
+
+
+class ResizeParams(OperationParams, builds=".operations:Resize"):
+    """Scales to a fixed size."""
+
+    size: list[int] = param([224, 224], ge=1, help="height and width")
+    interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
+
+    def __post_init__(self) -> None:
+        _pair("size", self.size)
+
+
+class ResizeThenRandomCropParams(OperationParams, builds=".operations:ResizeThenRandomCrop"):
+    """Scales to a fixed size and cuts out a random part of it."""
+
+    size: list[int] = param([256, 256], ge=1, help="height and width to scale to")
+    crop_size: list[int] = param([224, 224], ge=1, help="height and width of the part")
+    interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
+
+    def __post_init__(self) -> None:
+        _pair("size", self.size)
+        _pair("crop_size", self.crop_size)
+        if self.crop_size[0] > self.size[0] or self.crop_size[1] > self.size[1]:
+            raise ParamsError(f"crop_size must fit into size. Received: {self.crop_size} and {self.size}")
+
+
+class TranslateParams(OperationParams, builds=".operations:Translate"):
+    """Moves the image by whole pixels at random; the size stays."""
+
+    width: float = param(0.1, ge=0, lt=1, help="at most by this share of the width, to the left or right")
+    height: float = param(0.1, ge=0, lt=1, help="at most by this share of the height, up or down")
+    padding: str = param("reflect", choices=["constant", "reflect", "symmetric"], help="what appears at the border")
+    fill: float = param(0.0, ge=0, le=255, help="the value of what appears (constant)")
+
+
+class CutoutParams(OperationParams, builds=".operations:Cutout"):
+    """Paints a square over a random place inside of the image."""
+
+    length: int = param(16, ge=1, help="the side of the square in pixels")
+    fill: float = param(0.0, ge=0, le=255, help="its value")
+
+
+class PadParams(OperationParams, builds=".operations:Pad"):
+    """Adds a border, for example before RandomCrop."""
+
+    pixels: int = param(4, ge=1, help="width of the border")
+    padding: str = param("constant", choices=["constant", "reflect", "symmetric"], help="what is in the border")
+    fill: float = param(0.0, ge=0, le=255, help="the value of the border (constant)")
+
+
+class AugmentParams(DataProcessorParams, builds=".processor:Augment"):
+    """Applies operations to an image of the inputs, in order."""
+
+    modes: set[PipelineMode] = param({PipelineMode.TRAINING}, help="modes in which the processor is applied")
+    image: str = param("image", help="the input that holds the image")
+    operations: list[OperationParams] = param([], help="the operations, in order")
+
+
+class DecodeImageParams(DataProcessorParams, builds=".processor:DecodeImage"):
+    """Makes an array (height, width, channels) of 8-bit values from an encoded image."""
+
+    image: str = param("image", help="the input that holds the encoded image")
+    channels: int = param(3, choices=[1, 3], help="3: colour; 1: grey")
+
+
+class ImagePipelineParams(DataPipelineParams):
+    """How images become batches."""
+
+    augment: list[OperationParams] = param([], help="operations on each image, in order")
+    engine: str = param(
+        "python",
+        choices=["python", "tf.data"],
+        help="python: any source and processor, in worker processes; tf.data: image records, in TensorFlow's threads",
+    )
