@@ -34,6 +34,9 @@ class DataGenerator(ABC, Generic[P]):
     def generate(self) -> Iterable[Sample]:
         """The samples of one epoch. May take a second argument `rng`, a generator of random numbers for this epoch."""
 
+    def check_restart(self, epoch: int, samples: int) -> None:
+        """Called before a pipeline goes on after `samples` samples of `epoch`; raises if it would not give the rest."""
+
     def fingerprint(self) -> Any:
         """What an on-disk cache of its samples depends on beside the parameters: the state of the files it reads."""
         return None
@@ -105,6 +108,10 @@ def as_generator(source: Any, mode: PipelineMode) -> DataGenerator[Any]:
     if isinstance(source, DataGeneratorParams):
         created: DataGenerator[Any] = source.create(mode)
         return created
+    if hasattr(source, "as_numpy_iterator"):
+        from scena.data.tfdata import DatasetSource
+
+        return DatasetSource(source, mode)
     if isinstance(source, Sequence):
         return SequenceGenerator(source, mode)
     if isinstance(source, Iterable):

@@ -41,6 +41,10 @@ def stream_samples(generator: DataGenerator[Any], params: DataPipelineParams, mo
         samples: Iterable[Sample] = generator.generate(epoch_random(seed, epoch, SOURCE))  # type: ignore[call-arg]
     else:
         samples = generator.generate()
+    if hasattr(samples, "as_numpy_iterator"):
+        from scena.data.tfdata import dataset_samples
+
+        samples = dataset_samples(samples)
     numbered = _numbered(islice(samples, params.limit))
     if mode is PipelineMode.TRAINING and params.shuffle_buffer_size:
         return shuffle_buffer(numbered, params.shuffle_buffer_size, epoch_random(seed, epoch, SHUFFLE))

@@ -1,6 +1,7 @@
 """A pipeline of one source in one mode: streams of batches with a position, and samples for debugging."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -19,6 +20,8 @@ from scena.data.sample import Sample
 from scena.data.work import Work
 
 logger = logging.getLogger("scena.data")
+
+BLOCK_SECONDS = 0.1
 
 Engine = InProcessEngine | ParallelEngine | AutomaticEngine
 
@@ -43,9 +46,13 @@ class BatchStream:
         return batch
 
     def take_block(self, max_batches: int) -> list[Batch]:
-        """Up to `max_batches` consecutive batches of one epoch with equal shapes; an empty list at the end."""
+        """Up to `max_batches` consecutive batches of one epoch with equal shapes; an empty list at the end.
+
+        It waits for one batch, and then no longer than a moment for more: a slow pipeline gives short blocks.
+        """
         block: list[Batch] = []
-        while len(block) < max_batches:
+        deadline = time.monotonic() + BLOCK_SECONDS
+        while len(block) < max_batches and (not block or time.monotonic() < deadline):
             if not self._ahead:
                 following = next(self._batches, None)
                 if following is None:
@@ -112,14 +119,20 @@ class DataPipeline:
         self._idle: list[Engine] = []
         self._prepared = False
 
+    @property
+    def collator(self) -> Collator:
+        """The specs and padding values of the batches."""
+        return self._work.collator
+
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
         generator: Any = self._work.generator
         if self._work.random_access:
             return len(self._work.order(0))
-        if not hasattr(generator, "__len__"):
+        try:
+            count = len(generator)
+        except TypeError:  # it has no length, or does not know it
             return None
-        count = len(generator)
         return min(count, self.params.limit) if self.params.limit else count
 
     def batches_per_epoch(self) -> int | None:
@@ -136,6 +149,8 @@ class DataPipeline:
         self.prepare()
         cursor = cursor or Cursor()
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
+        if cursor.samples and self._work.generator is not None:
+            self._work.generator.check_restart(cursor.epoch, cursor.samples)
         engine = self._idle.pop() if self._idle else self._new_engine()
         return BatchStream(self._work, engine.batches(cursor, repeat), cursor, lambda: self._idle.append(engine))
 
