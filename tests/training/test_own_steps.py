@@ -1,0 +1,141 @@
+"""A model with a `train_step` of its own, any Keras callback, and a rate that falls on a plateau."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from scena import ScenarioBase, TrainValParams
+from scena.model.errors import ModelError
+from scena.model.training_model import TrainingModel
+from scena.training.optimizers.params import SGD, Adam
+from scena.training.schedules.params import ReduceOnPlateau
+from tests.toy.model import ToyModel
+from tests.toy.params import HalvesParams, ToyModelParams, ToyScenarioParams
+from tests.toy.scenario import ToyScenario
+from tests.training.toy_runs import KeepWeights, train_toy, trained_weights, weights_hash
+
+
+class TwiceModel(TrainingModel):
+    """Does by hand what Keras does, and counts its steps in a variable of its own."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.steps = keras.Variable(0, dtype="int64", trainable=False, name="own_steps")
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        x = data[0]
+        with tf.GradientTape() as tape:
+            outputs = self(x, training=True)
+            loss = self.compute_loss(x=x, y_pred=outputs, training=True)
+            scaled = self.optimizer.scale_loss(loss)
+        weights = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(scaled, weights), weights, strict=True))
+        self.steps.assign_add(1)
+        return {**self.results(), "own": tf.cast(self.steps, tf.float32)}
+
+
+class OwnModel(ToyModel):
+    def training_model_cls(self) -> type[Any]:
+        return TwiceModel
+
+
+class OwnModelParams(ToyModelParams, builds=":OwnModel"):
+    """With a train_step of its own."""
+
+
+class OwnScenario(ToyScenario):
+    @classmethod
+    def default_params(cls) -> ToyScenarioParams:
+        return ToyScenarioParams(model=OwnModelParams())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"ema_decay": 0.9},
+        {"optimizer": Adam(gradient_accumulation_steps=2)},
+        {"precision": "mixed_float16"},
+        {"xla": True},
+        {"steps_per_execution": 3},
+    ],
+    ids=str,
+)
+def test_everything_works_with_a_step_of_ones_own(tmp_path: Path, settings: Any) -> None:
+    """The same step by hand gives the same training, whatever is switched on."""
+    keep = KeepWeights()
+    trainer = train_toy(tmp_path / "own", [keep], OwnScenario, **settings)
+    assert [row["own"] for row in trainer.history] == [4, 8]
+    assert weights_hash(keep.weights) == weights_hash(trained_weights(tmp_path / "keras", **settings))
+
+
+def test_its_own_variables_are_in_checkpoints(tmp_path: Path) -> None:
+    train_toy(tmp_path / "run", scenario=OwnScenario, epochs=1)
+    params = OwnScenario.default_trainer_params()
+    params.epochs, params.output_dir, params.random_seed, params.export_final = 2, tmp_path / "run", 7, False
+    rows = OwnScenario.create_trainer(params).train(resume=True)
+    assert [row["own"] for row in rows] == [4, 8]
+
+
+def test_what_cannot_work_with_it_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"input_gradient_penalty cannot be added to TwiceModel, which has a train_step"
+    ):
+        train_toy(tmp_path / "run", scenario=OwnScenario, input_gradient_penalty=0.1)
+
+
+class NoModel(ToyModel):
+    def training_model_cls(self) -> type[Any]:
+        return keras.Model
+
+
+class NoModelParams(ToyModelParams, builds=":NoModel"):
+    """With a step that does not fit."""
+
+
+class NoScenario(ScenarioBase[ToyScenarioParams, TrainValParams[HalvesParams]]):
+    @classmethod
+    def default_params(cls) -> ToyScenarioParams:
+        return ToyScenarioParams(model=NoModelParams())
+
+
+def test_another_keras_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="NoModel.training_model_cls must return a subclass of TrainingModel"):
+        train_toy(tmp_path / "run", scenario=NoScenario)
+
+
+def test_callbacks_of_keras_do_what_they_do_in_fit(tmp_path: Path) -> None:
+    seen: list[tuple[str, float]] = []
+    add = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(("epoch", logs["val_acc"])),
+        on_train_batch_end=lambda batch, logs: seen.append(("batch", logs["loss"])),
+    )
+    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    stopping = keras.callbacks.EarlyStopping(monitor="val_acc", mode="min", patience=1, baseline=-1.0)
+    trainer = train_toy(tmp_path / "run", [add, logger, stopping, keras.callbacks.TerminateOnNaN()], epochs=9)
+    assert len(trainer.history) == 2
+    assert [kind for kind, _ in seen] == (["batch"] * 4 + ["epoch"]) * 2
+    assert (tmp_path / "log.csv").read_text().splitlines()[0].startswith("epoch,")
+
+
+def test_the_rate_falls_when_nothing_improves(tmp_path: Path) -> None:
+    rate = ReduceOnPlateau(lr=1e-9, decay=0.5, patience=2, cooldown=1)
+    rows = train_toy(tmp_path / "run", learning_rate=rate, epochs=9, optimizer=SGD()).history
+    # epoch 1 sets the value to beat, 2 and 3 wait, the rate falls; 4 cools down, 5 and 6 wait, it falls again; and so on
+    shares = [row["learning_rate"] / 1e-9 for row in rows]
+    np.testing.assert_allclose(shares, [1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25], rtol=1e-5)
+
+
+def test_the_rate_falls_the_same_when_the_run_is_resumed_in_between(tmp_path: Path) -> None:
+    rate = ReduceOnPlateau(lr=1e-9, decay=0.5, patience=2)
+    whole = train_toy(tmp_path / "whole", learning_rate=rate, epochs=6).history
+    train_toy(tmp_path / "cut", learning_rate=rate, epochs=2)
+    params = ToyScenario.default_trainer_params()
+    params.epochs, params.output_dir, params.random_seed, params.export_final = 6, tmp_path / "cut", 7, False
+    params.learning_rate = rate
+    again = ToyScenario.create_trainer(params).train(resume=True)
+    assert [row["learning_rate"] for row in again] == [row["learning_rate"] for row in whole]
