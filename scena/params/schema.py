@@ -29,7 +29,8 @@ def json_schema(tree: Params | type[Params], title: str = "") -> Schema:
     maker = _Maker()
     root = maker.root_properties(cls)
     extends = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    maker.definitions["parameters"] = {"type": "object", "properties": root, "additionalProperties": False}
+    files = {EXTENDS: {**extends, "description": "the file, or FILE:SET, this one is laid over"}, **root}
+    maker.definitions["parameters"] = {"type": "object", "properties": files, "additionalProperties": False}
     maker.definitions["set"] = {
         "type": ["object", "null"],
         "properties": {EXTENDS: {**extends, "description": "the set, or sets, this one is laid over"}, **root},

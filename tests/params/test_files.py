@@ -4,6 +4,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,7 +180,7 @@ def test_origins_have_file_line_and_set() -> None:
 
 SET_ERRORS = [
     ("bigg", "runs.yaml: there is no set 'bigg' (did you mean big?); there are: default, gtx1080ti, big, other, fast, empty, a, b, c, lost, wrong, plain"),
-    ("a", "runs.yaml:19: the sets extend each other in a circle: a -> b -> c -> a"),
+    ("a", "runs.yaml:21: the sets extend each other in a circle: a -> b -> c -> a"),
     ("lost", "runs.yaml:22: the set 'lost' extends 'bigg', which does not exist (did you mean big?); there are: default, gtx1080ti, big, other, fast, empty, a, b, c, lost, wrong, plain"),
     ("wrong", "runs.yaml:23: `extends` of the set 'wrong' expects the name of a set, or a list of names"),
     ("plain", "runs.yaml:24: the set 'plain' must hold names and values"),
@@ -213,7 +214,7 @@ ERRORS = [
     ("data:\n  heads: {a.b: Wide}", "runs.yaml:2: data.heads: a name in it must not be empty and must not have a dot, received 'a.b'"),
     ("trainer: {epochs: 3}\ntrainer: {epochs: 4}", "runs.yaml:2: the key 'trainer' stands here twice; the first is in line 1"),
     ("trainer:\n  epochs: 3\n  n_epochs: 4", "runs.yaml:3: trainer.n_epochs is given twice, also in runs.yaml:2"),
-    ("extends: x\ntrainer: {}", "runs.yaml:1: `extends` belongs into a set, and this file holds parameters"),
+    ("extends: x\ntrainer: {}", "runs.yaml:1: this file holds parameters and no sets, so `extends` expects a file: FILE or FILE:SET"),
     ("- a\n- b", "runs.yaml: expected names and values (`trainer: …`), but the file is a list"),
     ("word", "runs.yaml: expected names and values (`trainer: …`), but the file is a single value"),
     ("trainer:\n\tepochs: 3", "runs.yaml:2: this is not valid YAML: found character that cannot start any token (indent with spaces instead of a tab)"),
@@ -284,3 +285,100 @@ def test_help_shows_although_a_file_is_wrong(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         parse(Root(), ["--config", "runs.yaml", "--help", "--model.graph", "MLP"])
     assert "--model.graph.nodes" in capsys.readouterr().out
+
+
+HYPER = """
+default: &DEFAULT
+  learning_rate: 1e-4
+  model: {graph: {class: CNN, filters: [3], dense: 9}}
+mobilenet:
+  <<: *DEFAULT
+  learning_rate: 1e-5
+"""
+PROJECT = """
+default: &DEFAULT
+  extends: hyper/hyper.yaml:default
+  trainer: {epochs: 1000}
+gtx1080ti:
+  <<: *DEFAULT
+  lav: {batch_size: 512}
+thinkpad:
+  <<: *DEFAULT
+  extends: hyper/hyper.yaml:mobilenet
+  trainer: {epochs: 10}
+  model: {graph: {dense: 4}}
+plain: {extends: [hyper/plain.yaml, hyper/hyper.yaml]}
+missing: {extends: nowhere.yaml:x}
+typo: {extends: hyper/hyper.yaml:mobilnet}
+circle: {extends: hyper/back.yaml:circle}
+"""
+
+
+def write_project() -> None:
+    Path("hyper").mkdir()
+    write(HYPER, "hyper/hyper.yaml")
+    write("trainer: {note: plain}", "hyper/plain.yaml")
+    write("circle: {extends: ../project.yaml:circle}", "hyper/back.yaml")
+    write(PROJECT, "project.yaml")
+
+
+def test_a_set_may_stand_on_a_set_of_another_file_relative_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    def trainer(name: str) -> Any:
+        return parse(Root(), ["--config", "../project.yaml", "--config_set", name, "--data.lists", "x"]).params.trainer
+
+    default, gtx, thinkpad, plain = (trainer(name) for name in ("default", "gtx1080ti", "thinkpad", "plain"))
+    assert (default.epochs, default.learning_rate.lr, default.scenario.model.graph.dense) == (1000, 1e-4, 9)
+    assert (gtx.epochs, gtx.learning_rate.lr, gtx.lav.pipeline.batch_size) == (1000, 1e-4, 512)
+    assert (thinkpad.epochs, thinkpad.learning_rate.lr) == (10, 1e-5)
+    assert thinkpad.scenario.model.graph == CNN(filters=[3], dense=4)
+    assert (plain.note, plain.learning_rate.lr) == ("plain", 1e-4)
+
+
+def test_wrong_references_to_other_files() -> None:
+    write_project()
+
+    def message(name: str) -> str:
+        with pytest.raises(ParamsError) as caught:
+            parse(Root(), ["--config", f"project.yaml:{name}", "--data.lists", "x"])
+        return str(caught.value)
+
+    assert message("missing") == "project.yaml:14: `extends: nowhere.yaml:x`: there is no file nowhere.yaml"
+    assert (
+        message("typo")
+        == "hyper/hyper.yaml: there is no set 'mobilnet' (did you mean mobilenet?); there are: default, mobilenet"
+    )
+    assert message("circle") == (
+        "hyper/back.yaml:1: the sets extend each other in a circle: "
+        "project.yaml:circle -> hyper/back.yaml:circle -> project.yaml:circle"
+    )
+
+
+def test_each_file_may_have_a_set_of_its_own() -> None:
+    write("a: {trainer: {epochs: 3}}\nb: {trainer: {epochs: 4, note: b}}", "one.yaml")
+    write("a: {trainer: {note: two}}\nc: {lav: {batch_size: 9}}", "two.yaml")
+    parsed = parse(Root(), ["--config", "one.yaml:b", "two.yaml:c", "two.yaml", "--config_set", "a", "--data.lists=x"])
+    trainer = parsed.params.trainer
+    assert (trainer.epochs, trainer.note, trainer.lav.pipeline.batch_size) == (4, "two", 9)
+    assert parsed.origins["trainer.epochs"] == "one.yaml:2 (set b)"
+    write("trainer: {epochs: 8}", "odd:name.yaml")
+    assert parse(Root(), ["--config", "odd:name.yaml", "--data.lists=x"]).params.trainer.epochs == 8
+    with pytest.raises(ParamsError, match="--config_set a says nothing: each file of --config names its own set"):
+        parse(Root(), ["--config", "one.yaml:b", "--config_set", "a"])
+    with pytest.raises(ParamsError, match="one.yaml: there is no set 'd'; there are: a, b"):
+        parse(Root(), ["--config", "one.yaml:d"])
+
+
+def test_a_plain_file_may_stand_on_another() -> None:
+    write("trainer: {epochs: 3, note: base}", "base.yaml")
+    assert read("extends: base.yaml\ntrainer: {note: own}").trainer.note == "own"
+    assert read("extends: base.yaml\ntrainer: {note: own}").trainer.epochs == 3
+    assert (
+        error("extends: runs.yaml\ntrainer: {}")
+        == "runs.yaml:1: the sets extend each other in a circle: runs.yaml -> runs.yaml"
+    )
