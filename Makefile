@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Says at each build that Zensical follows Material; docs/decisions/0002 says what we make of it.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test test-all check format docs docs-serve lock clean
+.PHONY: help setup browser demo test test-all check format docs docs-serve lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -41,10 +41,14 @@ $(STAMP): $(LOCK) pyproject.toml
 demo: setup  ## train, evaluate and use a first model
 	@$(PY) -m examples.tutorial.demo
 
-test: setup  ## all tests but the long ones, in parallel
+browser:  # some tests look at pages in Chromium; where it is missing and cannot be installed, they are skipped and say so
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing Chromium ..." \
+	  && { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || true
+
+test: setup browser  ## all tests but the long ones, in parallel
 	$(PY) -m pytest -n 2 --dist worksteal -q
 
-test-all: setup  ## the long tests too
+test-all: setup browser  ## the long tests too
 	$(PY) -m pytest -n 2 --dist worksteal -q -m ""
 
 check: setup  ## format, lint and types
@@ -68,7 +72,7 @@ docs-serve: setup  ## show the documentation in a browser while you edit it
 lock:  ## resolve the newest allowed packages and pin them (use the oldest Python: make lock PYTHON=...)
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install -qq --no-compile '.[dev,docs,examples]'
+	build/lock/bin/python -m pip install -qq --no-compile '.[dev,docs,examples,litert,onnx,report,serve]'
 	{ echo '# What `make setup` installs, written by `make lock`.'; build/lock/bin/python -m pip freeze --all --exclude pip --exclude scena; } > $(LOCK)
 	rm -rf build/lock
 

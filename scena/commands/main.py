@@ -26,6 +26,7 @@ COMMANDS = {
     "records": Command("records", "images and data sets as record files: write, convert, info, preview"),
     "export": Command("export", "convert an exported model to SavedModel, ONNX or LiteRT, and check it"),
     "adapt": Command("adapt", "write an exported model anew with changed parameters and the same weights"),
+    "lr-find": Command("lr_find", "try learning rates in a short training and suggest one"),
     "params": Command("params", "show the parameters of a scenario or a run"),
     "sets": Command("sets", "list the sets of configuration files, or save a run as a set"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),

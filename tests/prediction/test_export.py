@@ -1,0 +1,194 @@
+"""Exports: self-contained, movable, readable without Scena; other formats are checked; adapted models keep their weights."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from scena import PredictorParams, Resource, Sample
+from scena.commands.main import main
+from scena.prediction.convert import litert_format, onnx_format, signature
+from tests.evaluation.exporting import export
+from tests.prediction.scenarios import TextScenario, sequence
+from tests.toy.scenario import ToyScenario
+
+TOY = ["--scenario", "tests.toy.scenario"]
+TEXT = ["--scenario", "tests.prediction.scenarios"]
+ONES = {"x": np.ones((3, 8), "float32")}
+
+
+def recurrent() -> Any:
+    params = TextScenario.default_trainer_params()
+    params.scenario.model.recurrent = True
+    return params
+
+
+@pytest.fixture
+def toy(exports: list[Path], tmp_path: Path) -> Path:
+    shutil.copytree(exports[0], tmp_path / "toy")
+    return tmp_path / "toy"
+
+
+def test_an_export_moves_with_its_resources(tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("left right")
+    params = ToyScenario.default_trainer_params()
+    params.scenario.data.names = Resource(names)
+    directory = export(tmp_path / "run" / "export", 1, ToyScenario, params)
+    names.unlink()
+    moved = tmp_path / "elsewhere" / "model"
+    moved.parent.mkdir()
+    directory.rename(moved)
+    predictor = ToyScenario.create_predictor(moved, PredictorParams())
+    assert predictor.data.names() == ["left", "right"]
+    description = json.loads((moved / "scenario.json").read_text())
+    assert description["versions"]["keras"] == keras.__version__
+    assert description["trainer"]["scenario"]["data"]["names"] == "resources/names.txt"
+    assert sorted(path.name for path in moved.iterdir()) == ["model.keras", "resources", "saved_model", "scenario.json"]
+
+
+PLAIN = """
+import sys
+sys.modules["scena"] = None  # whoever imports it now fails
+import numpy as np, tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+serve = model.signatures["serving_default"]
+assert sorted(serve.structured_input_signature[1]) == ["x"], serve.structured_input_signature
+outputs = serve(x=tf.ones((3, 8)))
+assert not [name for name in sys.modules if name.startswith(("tests", "keras.src.models.functional_scena"))]
+print(outputs["pred"].numpy().tolist())
+"""
+
+
+def test_a_saved_model_answers_without_scena(toy: Path) -> None:
+    moved = toy.with_name("saved")
+    shutil.move(toy / "saved_model", moved)
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN, str(moved)], capture_output=True, text=True, cwd="/", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    predictor = ToyScenario.create_predictor(toy)
+    expected = [predictor.predict_sample(Sample(inputs={"x": row})).outputs["pred"] for row in ONES["x"]]
+    np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-6)
+
+
+def test_additional_graphs_are_exported(tmp_path: Path) -> None:
+    directory = export(tmp_path / "text", 1, TextScenario)
+    assert {path.name for path in directory.iterdir()} == {
+        "model.keras", "model_sums.keras", "saved_model", "saved_model_sums", "scenario.json",
+    }  # fmt: skip
+    serve = tf.saved_model.load(str(directory / "saved_model_sums")).signatures["serving_default"]
+    assert {name: value.numpy().tolist() for name, value in serve(x=tf.ones((2, 3))).items()} == {"total": [3.0, 3.0]}
+
+
+def test_all_formats_are_written_and_checked(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(toy / "saved_model")
+    assert main(["export", str(toy), *TOY, "--format", "saved_model", "onnx", "litert"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["saved_model", "onnx", "litert"]
+    assert all("on 16 samples" in line and "tolerance 0.0001" in line and "pred" in line for line in lines)
+    assert {"saved_model", "model.onnx", "model.tflite"} <= {path.name for path in toy.iterdir()}
+    assert not list(toy.glob(".converting*"))
+
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(toy / "model.onnx", providers=["CPUExecutionProvider"])
+    expected = ToyScenario.create_predictor(toy).built.prediction_model(ONES)["pred"]
+    np.testing.assert_allclose(session.run(["pred"], ONES)[0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("quantize", ["float16", "dynamic", "int8"])
+def test_litert_is_quantised(toy: Path, quantize: str) -> None:
+    assert main(["export", str(toy), *TOY, "--format", "litert", "--quantize", quantize]) == 0
+    assert (toy / f"model.{quantize}.tflite").is_file()
+
+
+def test_a_model_that_answers_otherwise_is_not_kept(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["export", str(toy), *TOY, "--format", "litert", "--quantize", "int8", "--tolerance", "1e-9"]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert "model.int8.tflite gives other answers than the model: the output" in error
+    assert "the tolerance of 1e-09" in error
+    assert not list(toy.glob("*.tflite"))
+
+
+def test_a_recurrent_model_goes_to_litert_at_a_fixed_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = export(tmp_path / "text", 1, TextScenario, recurrent())
+    assert main(["export", str(directory), *TEXT, "--format", "litert"]) == 1
+    assert "LiteRT needs inputs of a fixed size, but 'x' of 'default' has a variable axis." in capsys.readouterr().err
+    assert main(["export", str(directory), *TEXT, "--format", "litert", "onnx", "--length", "4"]) == 0
+    assert {"model.tflite", "model_sums.tflite", "model.onnx", "model_sums.onnx"} <= {
+        path.name for path in directory.iterdir()
+    }
+
+    from ai_edge_litert.interpreter import Interpreter
+
+    runner = Interpreter(str(directory / "model.tflite")).get_signature_runner("serving_default")
+    (sample,) = TextScenario.create_predictor(directory).predict_raw([sequence(3)])
+    np.testing.assert_allclose(runner(x=sample.inputs["x"][None])["state"][0], sample.outputs["state"], atol=1e-5)
+
+
+def test_what_a_format_lacks_is_named(tmp_path: Path) -> None:
+    inputs = keras.Input((4,), name="x")
+    bits = keras.layers.Lambda(lambda x: tf.bitwise.bitwise_and(tf.bitcast(x, tf.int32), 255), output_shape=(4,))
+    graph = keras.Model({"x": inputs}, {"y": bits(inputs)})
+    with pytest.raises(signature.ConversionError, match="LiteRT: LiteRT has no operation BitwiseAnd"):
+        litert_format.write_litert(graph, tmp_path / "x.tflite", None, None, {})
+    with pytest.raises(signature.ConversionError, match="Bitcast"):
+        onnx_format.write_onnx(graph, tmp_path / "x.onnx")
+        onnx_format.open_onnx(tmp_path / "x.onnx")
+
+
+def test_the_change_for_argmax_is_still_needed() -> None:
+    """When this fails, `convertible` has done its work and can go."""
+    function = tf.function(keras.ops.argmax).get_concrete_function(tf.TensorSpec((None, 3)))
+    assert "Bitcast" in {operation.type for operation in function.graph.get_operations()}
+    with signature.convertible():
+        function = tf.function(lambda x: keras.ops.argmax(x, axis=-1)).get_concrete_function(tf.TensorSpec((None, 3)))
+    assert "Bitcast" not in {operation.type for operation in function.graph.get_operations()}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "--format is required: saved_model, onnx or litert, or several of them"),
+        (["--format", "onnx", "--quantize", "int8"], "--quantize is for --format litert only; received: onnx"),
+        (["--format", "onx"], "onx"),
+    ],
+)
+def test_wrong_flags_are_named(toy: Path, flags: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(toy), *TOY, *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_adapt_keeps_the_weights(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("left right")
+    new = tmp_path / "new"
+    assert main(["adapt", str(toy), *TOY, "--out", str(new), "--data.names", str(names), "--model.l2", "0.5"]) == 0
+    adapted = ToyScenario.create_predictor(new)
+    assert adapted.data.names() == ["left", "right"]
+    assert adapted.built.model.params.l2 == 0.5
+    sample = Sample(inputs={"x": np.ones(8, "float32")})
+    expected = ToyScenario.create_predictor(toy).predict_sample(sample).outputs["pred"]
+    np.testing.assert_array_equal(adapted.predict_sample(sample).outputs["pred"], expected)
+    capsys.readouterr()
+    assert main(["adapt", str(toy), *TOY, "--out", str(new)]) == 1
+    assert "exists already. Choose another --out" in capsys.readouterr().err
+
+
+def test_adapt_refuses_other_shapes(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["adapt", str(toy), *TOY, "--out", str(tmp_path / "new"), "--model.units", "5"]) == 1
+    error = capsys.readouterr().err
+    assert "would have the shape (8, 5), but the stored one has (8, 4)" in error
+    assert not (tmp_path / "new").exists()
+    text = export(tmp_path / "text", 1, TextScenario)
+    assert main(["adapt", str(text), *TEXT, "--out", str(tmp_path / "new"), "--model.recurrent"]) == 1
+    assert "the changed model has 4 weights, the stored one 1" in capsys.readouterr().err
