@@ -1,5 +1,6 @@
-"""Samples from the rows of arrays: in memory, or in .npy and .npz files (never unpickled)."""
+"""Samples from the rows of arrays: in memory, or in .npy, .npz (never unpickled) and HDF5 files."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,16 @@ class MemoryArrayGenerator(ArrayGenerator):
 
 
 def _split(file: str) -> tuple[str, str]:
-    """File and member of "file.npz:member"."""
+    """File and member of "file.npz:member" or "file.h5:member"."""
+    if ending := _HDF5.search(file):
+        return file[: ending.start(2)], file[ending.end() :]
     name, _, member = file.rpartition(":") if ".npz:" in file else (file, "", "")
     return name, member
 
 
 def _load(file: str) -> np.ndarray[Any, Any]:
+    if _HDF5.search(file):
+        return _load_hdf5(file)
     name, member = _split(file)
     path = Path(name)
     try:
@@ -74,6 +79,27 @@ def _load(file: str) -> np.ndarray[Any, Any]:
         return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError) as error:
         raise DataError(f"{str(path)!r} cannot be read as an array: {error}") from None
+
+
+_HDF5 = re.compile(r"\.(h5|hdf5)(:|$)", re.IGNORECASE)
+
+
+def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
+    """An array of an HDF5 file; rows are read when they are used."""
+    import h5py
+
+    path, member = _split(file)
+    try:
+        opened = h5py.File(path, "r")
+    except OSError as error:
+        raise DataError(f"{path!r} cannot be read as an HDF5 file: {error}") from None
+    names = [name for name, item in opened.items() if hasattr(item, "shape")]
+    if not member and len(names) == 1:
+        member = names[0]
+    if not hasattr(opened.get(member or "/"), "shape"):
+        raise DataError(f"{file!r}: name one of its arrays as {Path(path).name}:array. It has {sorted(names)}.")
+    array: np.ndarray[Any, Any] = opened[member]
+    return array
 
 
 def _common_length(arrays: Arrays) -> int:

@@ -43,7 +43,7 @@ class RowGeneratorParams(DataGeneratorParams, builds=".rows:RowGenerator"):
 
 
 class ArrayGeneratorParams(DataGeneratorParams, builds=".arrays:ArrayGenerator"):
-    """Rows of arrays in .npy or .npz files; the first axis counts samples."""
+    """Rows of arrays in .npy, .npz or HDF5 files; the first axis counts samples."""
 
-    inputs: dict[str, str] = param({}, help="input name: file.npy, or file.npz:array")
-    targets: dict[str, str] = param({}, help="target name: file.npy, or file.npz:array")
+    inputs: dict[str, str] = param({}, help="input name: file.npy, file.npz:array or file.h5:array")
+    targets: dict[str, str] = param({}, help="target name: file.npy, file.npz:array or file.h5:array")

@@ -1,0 +1,49 @@
+"""Image files as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
+
+from pathlib import Path
+
+from scena.data.datasets.params import ImageFilesParams
+from scena.data.datasets.split_source import SplitSource
+from scena.data.datasets.splits import TRAIN_NAMES, VALIDATION_NAMES
+from scena.data.errors import DataError
+from scena.data.image.found import FoundImages, images_in_folders, images_in_table
+from scena.data.sample import Sample
+
+SPLIT_FOLDERS = {*TRAIN_NAMES, *VALIDATION_NAMES, "test"}
+
+
+class ImageFileSource(SplitSource[ImageFilesParams]):
+    """Reads image files one by one; a processor decodes them."""
+
+    def title(self) -> str:
+        return str(self.params.csv or self.params.images)
+
+    def open(self) -> dict[str, int]:
+        self._found = self._find()
+        names = [found.classes for found in self._found.values()]
+        self.classes = names[0]
+        if any(classes != self.classes for classes in names):
+            raise DataError(
+                f"The splits of {self.title()} have different classes: {dict(zip(self._found, names, strict=True))}."
+            )
+        return {split: len(found.entries) for split, found in self._found.items()}
+
+    def _find(self) -> dict[str, FoundImages]:
+        params = self.params
+        if params.csv is not None:
+            return {"all": images_in_table(params.csv, folder=params.images, delimiter=params.delimiter, header=params.header,
+                                           path_column=params.path_column, label_column=params.label_column)}  # fmt: skip
+        folder = Path(params.images or ".")
+        if folder.is_dir():
+            folders = [
+                path.name for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")
+            ]
+            if folders and set(folders) <= SPLIT_FOLDERS:
+                return {name: images_in_folders(folder / name) for name in folders}
+        return {"all": images_in_folders(folder)}
+
+    def read(self, split: str, place: int) -> Sample:
+        entry = self._found[split].entries[place]
+        return Sample(
+            inputs={"image": entry.path.read_bytes()}, targets={"label": entry.label}, meta={"name": entry.name}
+        )

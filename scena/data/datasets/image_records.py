@@ -1,0 +1,47 @@
+"""Image records as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
+
+from pathlib import Path
+
+from scena.data.datasets.params import ImageRecordsParams
+from scena.data.datasets.split_source import SplitSource
+from scena.data.errors import DataError
+from scena.data.records.describe import info_of
+from scena.data.records.record_set import RecordSet, splits_of
+from scena.data.sample import Sample
+
+
+class ImageRecords(SplitSource[ImageRecordsParams]):
+    """Reads records by index."""
+
+    def title(self) -> str:
+        return str(self.params.records)
+
+    def open(self) -> dict[str, int]:
+        folder = Path(self.params.records)
+        if not folder.is_dir():
+            raise DataError(f"The folder of records {str(folder)!r} does not exist.")
+        files = splits_of(folder)
+        if not files:
+            raise DataError(f"The folder {str(folder)!r} holds no record files (*.tfrecord).")
+        self.sets = {split or "all": RecordSet(paths) for split, paths in files.items()}
+        self.classes = info_of(folder).get("classes")
+        structure = next(iter(self.sets.values())).schema.structure
+        for key in (self.params.image_key, self.params.label_key):
+            if not isinstance(structure, dict) or key not in structure:
+                raise DataError(
+                    f"The records of {self.title()} have no feature {key!r}; they have {', '.join(structure)}."
+                )
+        self._named = "name" in structure
+        return {split: len(records) for split, records in self.sets.items()}
+
+    def read(self, split: str, place: int) -> Sample:
+        record = self.sets[split][place]
+        meta = {"name": record["name"].decode(errors="replace")} if self._named else None
+        return Sample(
+            inputs={"image": record[self.params.image_key]}, targets={"label": record[self.params.label_key]}, meta=meta
+        )
+
+    def data(self, index: int) -> bytes:
+        """The record of a sample, as it is stored."""
+        split, place = self.locate(index)
+        return self.sets[split].data(place)

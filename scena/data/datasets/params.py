@@ -1,0 +1,48 @@
+"""Parameters of data sets by name and of image files. Pure Python."""
+
+from pathlib import Path
+
+from scena.data.params import DataGeneratorParams
+from scena.params.declare import param
+from scena.params.errors import ParamsError
+
+SPLIT_HELP = "train, train[:80%], train[100:]+test, …; default: by the mode, and a seeded tenth of train where there is no validation"
+
+
+class SplitSourceParams(DataGeneratorParams, abstract=True):
+    """A data set with splits."""
+
+    split: str | None = param(None, help=SPLIT_HELP)
+    split_seed: int = param(0, help="seed of that tenth")
+
+
+class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):
+    """A data set by its name: of TensorFlow Datasets, of Keras, or embedded (digits)."""
+
+    dataset: str = param(required=True, help="for example digits, cifar10, tfds:glue/mrpc or keras:mnist")
+    data_dir: Path | None = param(None, help="where TensorFlow Datasets keeps its data; default: ~/tensorflow_datasets")
+
+
+class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource"):
+    """Image files: a folder for each class (or folders train, validation, … with those), or a table."""
+
+    images: Path | None = param(None, help="the folder; with csv: what its paths are relative to")
+    csv: Path | None = param(None, help="a table of paths and labels")
+    delimiter: str | None = param(
+        None, help="what separates columns of the table; default: a tab in .tsv, else a comma"
+    )
+    header: bool = param(True, help="the first line of the table names its columns")
+    path_column: str | None = param(None, help="name or number (from 0) of the column of paths; default: the first")
+    label_column: str | None = param(None, help="the same for labels; default: the second")
+
+    def __post_init__(self) -> None:
+        if self.images is None and self.csv is None:
+            raise ParamsError("say where the images are: `images` (a folder for each class) or `csv` (a table).")
+
+
+class ImageRecordsParams(SplitSourceParams, builds=".image_records:ImageRecords"):
+    """Image records, as `scena records write` makes them."""
+
+    records: Path = param(required=True, help="the folder of the data set")
+    image_key: str = param("image", help="the feature with the encoded image")
+    label_key: str = param("label", help="the feature with the label")

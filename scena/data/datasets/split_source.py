@@ -1,0 +1,60 @@
+"""The base of sources that have splits."""
+
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from scena.data.datasets.params import SplitSourceParams
+from scena.data.datasets.splits import Part, choose_parts
+from scena.data.generator import RandomAccessGenerator
+from scena.data.modes import PipelineMode
+from scena.data.sample import Sample
+
+P = TypeVar("P", bound=SplitSourceParams)
+
+
+class SplitSource(RandomAccessGenerator[P]):
+    """Samples of the chosen parts of a data set, by index. A subclass knows the splits and reads one sample.
+
+    Attributes:
+        classes: the names of the classes, where they are known.
+    """
+
+    def __init__(self, params: P, mode: PipelineMode) -> None:
+        super().__init__(params, mode)
+        self.classes: list[str] | None = None
+        counts = self.open()
+        self._parts: list[Part] = choose_parts(params.split, mode, counts, params.split_seed, self.title())
+        self._ends = np.cumsum([len(places) for _, places in self._parts])
+
+    @abstractmethod
+    def open(self) -> dict[str, int]:
+        """Opens the data set and returns the number of samples of each split."""
+
+    @abstractmethod
+    def title(self) -> str:
+        """The data set in messages."""
+
+    @abstractmethod
+    def read(self, split: str, place: int) -> Sample:
+        """One sample of a split."""
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def locate(self, index: int) -> tuple[str, int]:
+        """The split of a sample and its place there."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"{self.title()} has {len(self)} samples here; asked for number {index}.")
+        number = int(np.searchsorted(self._ends, index, side="right")) if len(self._parts) > 1 else 0
+        split, places = self._parts[number]
+        return split, int(places[index - (int(self._ends[number - 1]) if number else 0)])
+
+    def __getitem__(self, index: int) -> Sample:
+        return self.read(*self.locate(index))
+
+
+def first_of(names: tuple[str, ...], among: Any) -> str | None:
+    """The first of some names that is there."""
+    return next((name for name in names if name in among), None)

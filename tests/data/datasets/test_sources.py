@@ -1,0 +1,173 @@
+"""Data sets by name, image files, image records and HDF5 arrays as sources, with their splits."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scena.data import DataError, PipelineMode
+from scena.data.datasets import named
+from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams, NamedDataSetParams
+from scena.data.datasets.splits import choose_parts
+from scena.data.image.params import WriteImagesParams
+from scena.data.image.writer import write_images
+from scena.data.sources.params import ArrayGeneratorParams
+from tests.data.image.pictures import class_folders, picture
+
+TRAINING, EVALUATION = PipelineMode.TRAINING, PipelineMode.EVALUATION
+COUNTS = {"train": 200, "test": 30}
+
+
+def places(split: str | None, mode: PipelineMode = TRAINING, counts: dict[str, int] = COUNTS, seed: int = 0) -> Any:
+    return [(name, part.tolist()) for name, part in choose_parts(split, mode, counts, seed, "The data set")]
+
+
+def test_split_expressions() -> None:
+    assert places("train") == [("train", list(range(200)))]
+    assert places("train[:10%]+test[25:]") == [("train", list(range(20))), ("test", list(range(25, 30)))]
+    assert places("train[-5:]") == [("train", list(range(195, 200)))]
+    assert places("train[33%:34%]") == [("train", [66, 67])]
+    for text in ("train[", "train[a:b]", "[:3]", ""):
+        with pytest.raises(DataError, match="A split is written as"):
+            places(text)
+    with pytest.raises(DataError, match="has no split 'dev'; it has train, test"):
+        places("dev")
+
+
+def test_a_seeded_tenth_is_kept_for_validation(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "scena.data"):
+        ((_, validation),) = places(None, EVALUATION)
+    assert "no validation split: 20 samples of train (a tenth, seed 0)" in caplog.text
+    ((_, train),) = places(None, TRAINING)
+    assert sorted(train + validation) == list(range(200))
+    assert len(validation) == 20
+    assert places(None, EVALUATION, seed=1) != [("train", validation)]
+    both = {"train": 10, "validation": 5}
+    assert places(None, TRAINING, both) == [("train", list(range(10)))]
+    assert places(None, EVALUATION, both) == [("validation", list(range(5)))]
+
+
+def test_image_files_in_class_folders(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "flowers", {"daisy": 20, "rose": 10})
+    train = ImageFilesParams(images=root).create(TRAINING)
+    validation = ImageFilesParams(images=root).create(EVALUATION)
+    assert (len(train), len(validation), train.classes) == (27, 3, ["daisy", "rose"])
+    sample = train[26]
+    assert sample.inputs["image"] == (root / sample.meta["name"]).read_bytes()
+    assert train.classes[sample.targets["label"]] == Path(sample.meta["name"]).parent.name
+    names = {source[i].meta["name"] for source in (train, validation) for i in range(len(source))}
+    assert len(names) == 30
+
+
+def test_image_files_with_folders_for_splits(tmp_path: Path) -> None:
+    class_folders(tmp_path / "set" / "train", {"daisy": 6, "rose": 4})
+    class_folders(tmp_path / "set" / "val", {"daisy": 2, "rose": 1})
+    params = ImageFilesParams(images=tmp_path / "set")
+    assert [len(params.create(mode)) for mode in (TRAINING, EVALUATION)] == [10, 3]
+    assert len(params.replace(split="train[:50%]").create(EVALUATION)) == 5
+    class_folders(tmp_path / "set" / "test", {"tulip": 1})
+    with pytest.raises(DataError, match="have different classes"):
+        params.create(TRAINING)
+
+
+def test_image_records(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "flowers", {"daisy": 20, "rose": 20})
+    write_images(WriteImagesParams(output=tmp_path, name="set", images=root))
+    params = ImageRecordsParams(records=tmp_path / "set")
+    train, validation = params.create(TRAINING), params.create(EVALUATION)
+    assert (len(train), len(validation), train.classes) == (32, 4, ["daisy", "rose"])
+    assert train[3].inputs["image"] == (root / train[3].meta["name"]).read_bytes()
+    assert len(params.replace(split="train+test").create(EVALUATION)) == 36
+    with pytest.raises(DataError, match="have no feature 'gt'"):
+        params.replace(label_key="gt").create(TRAINING)
+
+
+def test_hdf5_arrays(tmp_path: Path) -> None:
+    import h5py
+
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"], file["group/y"] = np.arange(12).reshape(4, 3), np.arange(4)
+    path = tmp_path / "a.h5"
+    source = ArrayGeneratorParams(inputs={"x": f"{path}:x"}, targets={"y": f"{path}:group/y"}).create(TRAINING)
+    assert len(source) == 4
+    assert source[2].inputs["x"].tolist() == [6, 7, 8]
+    assert source[2].targets["y"] == 2
+    assert len(ArrayGeneratorParams(inputs={"x": str(path)}).create(TRAINING)) == 4
+    with pytest.raises(DataError, match=r"name one of its arrays as a.h5:array. It has \['x'\]"):
+        ArrayGeneratorParams(inputs={"x": f"{path}:z"}).create(TRAINING)
+
+
+def test_embedded_digits_by_name() -> None:
+    source = NamedDataSetParams(dataset="digits").create(TRAINING)
+    assert (len(source), source.classes) == (3600, [str(i) for i in range(10)])
+    assert source[0].inputs["image"].shape == (28, 28, 1)
+    assert len(NamedDataSetParams(dataset="digits", split="test").create(EVALUATION)) == 1000
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set that TensorFlow Datasets has prepared on disk, in another process: its builders register globally."""
+    import subprocess
+    import sys
+
+    folder = tmp_path_factory.mktemp("tfds")
+    code = """
+import sys
+import tensorflow_datasets as tfds
+from tests.data.image.pictures import picture
+
+class TinyPictures(tfds.core.GeneratorBasedBuilder):
+    VERSION = tfds.core.Version("1.0.0")
+    def _info(self):
+        features = {"image": tfds.features.Image(shape=(None, None, 3)), "label": tfds.features.ClassLabel(names=["a", "b"])}
+        return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict(features), supervised_keys=("image", "label"))
+    def _split_generators(self, downloads):
+        return {"train": self._generate_examples(40), "test": self._generate_examples(5)}
+    def _generate_examples(self, count):
+        for i in range(count):
+            yield i, {"image": picture(i), "label": i % 2}
+
+TinyPictures(data_dir=sys.argv[1]).download_and_prepare()
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_prepared_data_set_of_tensorflow_datasets(tiny: Path) -> None:
+    params = NamedDataSetParams(dataset="tiny_pictures", data_dir=tiny)
+    train, validation = params.create(TRAINING), params.create(EVALUATION)
+    assert (len(train), len(validation), train.classes) == (36, 4, ["a", "b"])
+    images = {picture(i).tobytes(): i % 2 for i in range(40)}
+    for source in (train, validation):
+        for index in range(len(source)):
+            sample = source[index]
+            assert images.pop(sample.inputs["image"].tobytes()) == sample.targets["label"]
+    assert not images
+    assert len(params.replace(dataset="tfds:tiny_pictures", split="test").create(EVALUATION)) == 5
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("dataset", "text"),
+    [
+        ("cifar10", "not in Keras' cache .*, nor has TensorFlow Datasets prepared it, and .* cannot be reached"),
+        ("keras:cifar100", "not in Keras' cache .*, and .* cannot be reached"),
+        ("tfds:cifar10", "is not prepared in .*cifar10.*, and .* cannot be reached to download it"),
+        ("no_such_set", "TensorFlow Datasets does not know it"),
+        ("keras:imagenet", "Keras has no data set 'imagenet' here"),
+        ("torch:mnist", "A data set is NAME, tfds:NAME or keras:NAME"),
+    ],
+)
+def test_offline_it_says_at_once_what_is_missing(
+    dataset: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named, "DOWNLOAD_HOST", "https://nowhere.invalid")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    start = time.monotonic()
+    with pytest.raises(DataError, match=text):
+        NamedDataSetParams(dataset=dataset, data_dir=tmp_path).create(TRAINING)
+    assert time.monotonic() - start < 10
