@@ -29,6 +29,7 @@ COMMANDS = {
     "lr-find": Command("lr_find", "try learning rates in a short training and suggest one"),
     "params": Command("params", "show the parameters of a scenario or a run"),
     "sets": Command("sets", "list the sets of configuration files, or save a run as a set"),
+    "runs": Command("runs", "list runs in a table, compare two of them"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
     "new": Command("new", "write a runnable scenario to start from"),
     "completion": Command("completion", "print the shell completion for bash or zsh"),

@@ -14,7 +14,8 @@ Shows the parameters of a scenario with these flags, or those of a run:
   --as yaml       as a YAML file for --config (what differs from the default; --all for everything)
   --as command    as a command line that reproduces them
   --as json       as they are stored with a run
-  --as origins    each value and where it came from"""
+  --as origins    each value and where it came from
+  --plot_lr FILE  writes a picture of the learning rate over the training instead"""
 
 
 class ShowOptions(ImportOptions):
@@ -22,6 +23,7 @@ class ShowOptions(ImportOptions):
 
     form: Literal["yaml", "command", "json", "origins"] = param("yaml", flat="as", help="how to show them")
     everything: bool = param(False, flat="all", help="show defaults too, with their help (yaml)")
+    plot_lr: Path | None = param(None, help="write a picture of the learning rate over the training to this file")
     scenario: str | None = param(None, help="the scenario of a run, if its module is not where it was")
 
 
@@ -34,24 +36,37 @@ def run(arguments: list[str]) -> int:
         raise ParamsError("name a scenario or the directory of a run first: scena params SCENARIO [--flags].")
     options, rest = parse_options(ShowOptions, arguments[1:])
     import_modules(options.modules)
-    name, plain, present = _subject(arguments[0], options.scenario)
+    scenario, name, plain, present = _subject(arguments[0], options.scenario)
     parsed = parse(root_of(trainer=present), rest, prog=f"scena params {arguments[0]}", options=options)
+    if options.plot_lr is not None:
+        print(_draw_rates(scenario, parsed.params.trainer, options.plot_lr))
+        return 0
     print(_shown(parsed, root_of(trainer=plain), options, name))
     return 0
 
 
-def _subject(argument: str, explicit: str | None) -> tuple[str, Any, Any]:
-    """A scenario's name, its default parameters, and the parameters to show: its own, or those of a run."""
+def _subject(argument: str, explicit: str | None) -> tuple[Any, str, Any, Any]:
+    """A scenario, its name, its default parameters, and the parameters to show: its own, or those of a run."""
     stored = next((path for path in _stored_files(Path(argument)) if path.is_file()), None)
     if stored is None:
         scenario, _ = take_scenario("params", [argument])
-        return argument, scenario.default_trainer_params(), scenario.default_trainer_params()
+        return scenario, argument, scenario.default_trainer_params(), scenario.default_trainer_params()
     from scena.scenario.stored import read_description, stored_params
     from scena.scenario.trusted import scenario_of
 
     description = read_description(stored)
     scenario = scenario_of(description["scenario"], stored.parent, explicit)
-    return description["scenario"], scenario.default_trainer_params(), stored_params(description, scenario, stored)
+    present = stored_params(description, scenario, stored)
+    return scenario, description["scenario"], scenario.default_trainer_params(), present
+
+
+def _draw_rates(scenario: Any, trainer_params: Any, path: Path) -> str:
+    from scena.commands.scenario_argument import start_work
+
+    start_work()
+    from scena.training.schedules.picture import draw_schedule
+
+    return draw_schedule(trainer_params, scenario(trainer_params.scenario).create_data(), path)
 
 
 def _stored_files(path: Path) -> list[Path]:

@@ -170,7 +170,7 @@ class TrainingLoop:
             self._callbacks.on_train_batch_begin(progress.step_in_epoch)
         begun = time.perf_counter()
         with self.run.stopwatch.measuring("step"):
-            steps = self.run.engine.train(_stacked(block, "inputs"), _stacked(block, "targets"))
+            steps = self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
         seconds = (time.perf_counter() - begun) / len(block)
         for position, logs in enumerate(steps):
             if self._watching:
@@ -244,7 +244,7 @@ class TrainingLoop:
         try:
             with pipeline.stream(repeat=False) as stream:
                 while block := stream.take_block(LONGEST_BLOCK):
-                    logs = engine.test(_stacked(block, "inputs"), _stacked(block, "targets"))
+                    logs = engine.test(stacked(block, "inputs"), stacked(block, "targets"))
                     self._requests.check()
         finally:
             for variable, value in zip(model.metrics_variables, before, strict=True):
@@ -269,7 +269,8 @@ class TrainingLoop:
             self._stream = None
 
 
-def _stacked(block: list[Batch], part: str) -> Arrays:
+def stacked(block: list[Batch], part: str) -> Arrays:
+    """The inputs or targets of the batches of a block as arrays with a leading axis of batches."""
     first: dict[str, Any] = getattr(block[0], part)
     if len(block) == 1:
         return {name: array[np.newaxis] for name, array in first.items()}

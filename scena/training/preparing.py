@@ -36,11 +36,11 @@ def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, dire
         keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
     train_data = params.gen.train_data(built.data, seed=seed)
     val_data = params.gen.val_data(built.data) if params.val_every_n else None
-    steps = _steps_per_epoch(params, train_data)
+    steps = epoch_steps(params, train_data)
     if params.no_train_scope is not None:
         freeze_layers(built.root, params.no_train_scope)
     average = create_average(params, steps)
-    schedule = _schedule(params, steps)
+    schedule = create_schedule(params, steps)
     optimizer = create_optimizer(
         params.optimizer,
         schedule,
@@ -67,7 +67,8 @@ def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, dire
     )
 
 
-def _steps_per_epoch(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
+def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
+    """How many steps an epoch has, or None if only reading all data shows it."""
     size = params.gen.train.batch_size
     if params.samples_per_epoch is not None:
         return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)
@@ -84,7 +85,8 @@ def _steps_per_epoch(params: TrainerParams[Any, Any], train_data: Any) -> int | 
     return steps
 
 
-def _schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
+def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
+    """The schedule of the learning rate, for this many steps in an epoch."""
     rate = params.learning_rate
     if steps is None and (
         not isinstance(rate, Constant | ReduceOnPlateau) or (rate.warmup.unit == "epochs" and rate.warmup)

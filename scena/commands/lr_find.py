@@ -1,0 +1,39 @@
+"""`scena lr-find SCENARIO [--flags]`: tries learning rates in one short training and suggests one."""
+
+from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work, take_scenario
+from scena.params import parse, parse_options
+from scena.training.rate_finder_params import RateFinderParams
+
+DESCRIPTION = """Trains for some batches with a learning rate that grows from --lowest to --highest, draws the loss into a
+picture, and suggests the rate at which the loss falls fastest. Nothing else is written."""
+
+
+class FinderOptions(RateFinderParams, ImportOptions):
+    """What to try, and where the picture goes."""
+
+
+def run(arguments: list[str]) -> int:
+    """Finds a learning rate."""
+    scenario, rest = take_scenario("lr-find", arguments)
+    options, rest = parse_options(FinderOptions, rest)
+    import_modules(options.modules)
+    parsed = parse(
+        root_of(trainer=scenario.default_trainer_params()),
+        rest,
+        prog=f"scena lr-find {arguments[0]}",
+        description=DESCRIPTION,
+        options=options,
+    )
+    start_work()
+    from scena.commands.progress import counting
+    from scena.devices.select import select_devices
+    from scena.training.rate_finder import find_rate
+
+    params = parsed.params.trainer
+    select_devices(params.device)
+    with counting("Batches", options.steps) as progress:
+        found = find_rate(options, params, scenario(params.scenario), progress)
+    found.draw(options.picture)
+    print(f"--learning_rate.lr {found.suggestion:.2g}")
+    print(f"# the loss falls fastest there ({len(found.rates)} batches tried; picture: {options.picture})")
+    return 0

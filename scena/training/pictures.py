@@ -1,0 +1,62 @@
+"""Pictures of learning rates: the schedule of a training, and the losses of a learning-rate finder."""
+
+from pathlib import Path
+from typing import Any
+
+from scena.training.errors import TrainingError
+
+Curve = tuple[str, list[float], list[float]]
+"""A label, the x and the y values."""
+
+
+def draw_curves(
+    path: Path,
+    curves: list[Curve],
+    *,
+    title: str,
+    labels: tuple[str, str],
+    second: Curve | None = None,
+    logarithmic: bool = False,
+    mark: float | None = None,
+) -> None:
+    """Writes a picture with curves.
+
+    Args:
+        path: the file; its suffix decides the format (png, svg, pdf).
+        curves: what to draw.
+        title: what stands above.
+        labels: of the two axes.
+        second: one more curve with an axis of its own on the right.
+        logarithmic: whether the x axis is logarithmic.
+        mark: an x value to mark.
+    """
+    figure_cls, canvas_cls = _matplotlib()
+    figure = figure_cls(figsize=(8, 4.5), layout="constrained")
+    canvas_cls(figure)
+    axes = figure.add_subplot()
+    for label, x, y in curves:
+        axes.plot(x, y, label=label)
+    axes.set(title=title, xlabel=labels[0], ylabel=labels[1], xscale="log" if logarithmic else "linear")
+    axes.grid(alpha=0.3)
+    if second is not None:
+        right = axes.twinx()
+        right.plot(second[1], second[2], color="tab:orange", label=second[0])
+        right.set_ylabel(second[0])
+    if mark is not None:
+        axes.axvline(mark, color="tab:red", linestyle="--", label=f"{mark:.3g}")
+    if len(curves) > 1 or mark is not None:
+        axes.legend()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise TrainingError(f"Cannot write the picture {path}: {error}.") from error
+
+
+def _matplotlib() -> tuple[Any, Any]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise TrainingError("Pictures need matplotlib: install Scena with its extra 'plot'.") from error
+    return Figure, FigureCanvasAgg
