@@ -11,13 +11,12 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
-from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 from tensorboard.compat.proto.event_pb2 import Event
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +25,13 @@ FLAGS = (
     "--trainer.epochs 5 --trainer.random_seed 11 --train.batch_size 8 --val.batch_size 16 --trainer.checkpoint_every 4steps "
     "--trainer.val_every_n 5steps --data.pre_proc.processors.Jitter.seconds 0.001 --train.num_processes 0 --val.num_processes 0"
 ).split()
+
+
+def flags(changes: str = "") -> list[str]:
+    """The flags of the reference run with some of them changed, and others added."""
+    words = changes.split()
+    chosen = dict(zip(FLAGS[::2], FLAGS[1::2], strict=True)) | dict(zip(words[::2], words[1::2], strict=True))
+    return [word for pair in chosen.items() for word in pair]
 
 
 class Child:
@@ -194,14 +200,23 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, str]]]:
     """Every scalar in TensorBoard's files in the order it was written, by curve."""
     found: dict[str, list[tuple[int, str]]] = {}
     for path in sorted(directory.rglob("*tfevents*")):
-        for raw in RawEventFileLoader(str(path)).Load():
-            event = Event.FromString(raw)
+        for event in _events(path.read_bytes()):
             for value in event.summary.value:
                 if value.metadata.plugin_data.plugin_name in ("", "scalars") and value.HasField("tensor"):
                     content = value.tensor.float_val or value.tensor.double_val
                     number = repr(content[0]) if content else value.tensor.tensor_content.hex()
                     found.setdefault(f"{path.parent.name}/{value.tag}", []).append((event.step, number))
     return found
+
+
+def _events(content: bytes) -> Iterator[Event]:
+    """The records of an event file; the last one must be complete. (TensorBoard's own reader would import TensorFlow here.)"""
+    place = 0
+    while place < len(content):
+        size = int.from_bytes(content[place : place + 8], "little")
+        assert place + 16 + size <= len(content), "the last record is cut off"
+        yield Event.FromString(content[place + 12 : place + 12 + size])
+        place += 16 + size
 
 
 def _export(directory: Path) -> dict[str, Any]:

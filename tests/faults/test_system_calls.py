@@ -36,8 +36,9 @@ def _below(path: Path, value: str) -> Iterator[str | Path]:
     """The paths that are touched; strace compares whole paths."""
     if value.isdecimal():
         aside = path / f".{value}.new"
-        names = [aside, path / value, path / "1", path / "1.discarded", path / "1.discarded/state.json",
-                 path / "1.discarded/tensors.safetensors", aside / "state.json", aside / ".state.json.new", aside / "tensors.safetensors"]  # fmt: skip
+        removed = path / "1.discarded"
+        names = [aside, path / value, path / "1", removed, removed / "state.json", removed / "tensors.safetensors"]
+        names += [aside / name for name in ("state.json", ".state.json.new", "tensors.safetensors")]
     else:
         aside, old = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
         names = [d / name for d in (aside, old) for name in ("", "one", "inside", "inside/two")]

@@ -1,0 +1,68 @@
+"""SIGTERM, SIGINT and the time limit: the step is finished, the state saved, and the run goes on as if nothing had happened."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.harness import SCENARIO, Zygote, flags
+from tests.faults.test_kills import assert_same
+
+# slow enough to be hit in the middle of an epoch, where no checkpoint is due
+SLOW = "--trainer.checkpoint_every 100 --data.pre_proc.processors.Jitter.seconds 0.02"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_and_leaves(
+    zygote: Zygote, expected: dict[str, Any], tmp_path: Path, number: int, status: int
+) -> None:
+    directory, log = tmp_path / "run", tmp_path / "run.log"
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(SLOW), log=log)
+    child.wait_for("New best model")
+    time.sleep(0.3)
+    child.kill(number)
+    assert child.wait() == status, child.text
+    assert f"Stopped by {signal.Signals(number).name} at step " in child.text
+    assert f"go on with: scena resume {directory}" in child.text
+    assert "error" not in child.text
+    (saved,) = [path.name for path in (directory / "checkpoint").iterdir()]
+    assert int(saved) >= 5
+    assert zygote.run("resume", directory, log=log) == 0, log.read_text()
+    assert_same(directory, expected)
+
+
+def test_a_second_signal_leaves_at_once(zygote: Zygote, tmp_path: Path) -> None:
+    directory, log = tmp_path / "run", tmp_path / "run.log"
+    hanging = flags("--data.pre_proc.processors.Jitter.seconds 1")
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *hanging, log=log)
+    child.wait_for("Training ")
+    time.sleep(0.5)  # inside the first batch, which takes eight seconds
+    child.kill(signal.SIGTERM)
+    child.wait_for("A second signal ends it at once")
+    begun = time.monotonic()
+    child.kill(signal.SIGTERM)
+    assert child.wait() == -signal.SIGTERM
+    assert time.monotonic() - begun < 2
+
+
+def test_the_time_limit_saves_and_leaves(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
+    directory, log = tmp_path / "run", tmp_path / "run.log"
+    limited = flags(f"{SLOW} --trainer.time_limit 4s")
+    status = zygote.run("train", SCENARIO, "--trainer.output_dir", directory, *limited, log=log)
+    assert status == 75, log.read_text()
+    assert "Stopped by the time limit" in log.read_text()
+    rounds = 0
+    while status == 75:
+        rounds += 1
+        assert rounds < 20
+        status = zygote.run("resume", directory, "--trainer.time_limit", "8s", log=log)
+    assert status == 0, log.read_text()
+    assert_same(directory, expected)
+
+
+def test_a_time_limit_needs_a_unit(zygote: Zygote, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert zygote.run("train", SCENARIO, "--trainer.time_limit", "3", log=log) == 2
+    assert "a time such as 90s, 30min or 3h" in log.read_text()
