@@ -1,0 +1,73 @@
+"""Training sees the right answer (teacher forcing); prediction has only what it wrote so far."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import layers, ops
+
+from scena import GenericGraphBase, ModelBase, Sample
+
+from .codec import ANSWER, SIZE, START, decode
+from .params import DatesModelParams, Tensors
+
+
+class DatesGraph(GenericGraphBase[DatesModelParams]):
+    """Encoder, decoder and attention between them; both graphs use the same layers."""
+
+    def __init__(self, params: DatesModelParams, **kwargs: Any) -> None:
+        super().__init__(params, **kwargs)
+        self.embedding = layers.Embedding(SIZE, params.embedding)
+        self.encoder = layers.Bidirectional(layers.GRU(params.units, return_sequences=True))
+        self.keys = layers.Dense(params.units)
+        self.decoder = layers.GRU(params.units, return_sequences=True, return_state=True)
+        self.logits = layers.Dense(SIZE)
+
+    def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
+        memory, padding = self._encode(inputs["text"])
+        before = ops.pad(targets["answer"][:, :-1], ((0, 0), (1, 0)), constant_values=START)
+        logits, _ = self._decode(before, memory, padding, None)
+        return {"logits": logits}
+
+    def build_prediction_graph(self, inputs: Tensors) -> Tensors:
+        memory, padding = self._encode(inputs["text"])
+        character = ops.full_like(inputs["text"][:, :1], START)
+        state, answer = None, []
+        for _ in range(ANSWER):
+            logits, state = self._decode(character, memory, padding, state)
+            character = ops.cast(ops.argmax(logits, axis=-1), "int32")
+            answer.append(character)
+        return {"answer": ops.concatenate(answer, axis=1)}
+
+    def _encode(self, text: Any) -> tuple[Any, Any]:
+        present = ops.not_equal(text, 0)
+        return self.encoder(self.embedding(text), mask=present), present
+
+    def _decode(self, before: Any, memory: Any, present: Any, state: Any) -> tuple[Any, Any]:
+        query, state = self.decoder(self.embedding(before), initial_state=state)
+        scores = ops.matmul(query, ops.transpose(self.keys(memory), (0, 2, 1)))
+        scores = ops.where(ops.expand_dims(present, 1), scores, -1e9)
+        context = ops.matmul(ops.softmax(scores, axis=-1), memory)
+        return self.logits(ops.concatenate([query, context], axis=-1)), state
+
+
+class DatesModel(ModelBase[DatesModelParams]):
+    """Learns character by character; the best model is the one with the most exact answers."""
+
+    def create_graph(self) -> DatesGraph:
+        return DatesGraph(self.params)
+
+    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        loss = keras.losses.sparse_categorical_crossentropy
+        return {"loss": loss(targets["answer"], outputs["logits"], from_logits=True)}
+
+    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        return {"char_acc": keras.metrics.sparse_categorical_accuracy(targets["answer"], outputs["logits"])}
+
+    def _best_logging_settings(self) -> tuple[str, str]:
+        return "max", "lav_exact"
+
+    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
+        print_fn(f"{sample.meta} -> {decode(sample.outputs['answer'])}")
+
+    _print_prediction = _print_evaluate
