@@ -1,0 +1,132 @@
+"""Tables of runs: which columns there are, sorting, filtering, comparing; showing them is the command's matter."""
+
+import json
+import math
+import re
+from typing import Any
+
+from scena.experiments.errors import ExperimentError
+from scena.experiments.stored_run import StoredRun
+from scena.params.spelling import did_you_mean
+
+FIXED = ("run", "status", "epoch", "best", "best epoch", "duration")
+RUN_ONLY = (
+    "trainer.output_dir",
+    "trainer.checkpoint_dir",
+    "trainer.log_dir",
+    "trainer.export_dir",
+    "trainer.random_seed",
+)
+"""Parameters that say where a run is, or differ in each; they are shown if they are asked for."""
+
+Row = dict[str, Any]
+_CONDITION = re.compile(r"(?P<name>[^<>=!~]+?)\s*(?P<sign>>=|<=|!=|=|<|>|~)\s*(?P<value>.*)", re.DOTALL)
+
+
+def make_rows(runs: list[StoredRun], names: dict[str, str] | None = None) -> list[Row]:
+    """One row per run, with everything that can be shown, sorted by or filtered on.
+
+    Args:
+        runs: the runs.
+        names: how each directory is called; its path, if left out.
+    """
+    return [
+        {
+            "run": (names or {}).get(str(run.directory), str(run.directory)),
+            "status": run.status,
+            "epoch": run.epoch,
+            "best": run.best,
+            "best epoch": run.best_epoch,
+            "duration": round(run.seconds, 1),
+            "scenario": run.scenario,
+            **run.results,
+            **run.params,
+        }
+        for run in runs
+    ]
+
+
+def differing(runs: list[StoredRun]) -> list[str]:
+    """The parameters in which runs differ, and the scenario if they are of several."""
+    names = dict.fromkeys(name for run in runs for name in run.params)
+    found = [
+        name
+        for name in names
+        if name not in RUN_ONLY and len({_key(run.params.get(name)) for run in runs}) > 1
+    ]  # fmt: skip
+    return (["scenario"] if len({run.scenario for run in runs}) > 1 else []) + found
+
+
+def result_names(runs: list[StoredRun]) -> list[str]:
+    """The names of the results of the last epoch."""
+    return list(dict.fromkeys(name for run in runs for name in run.results))
+
+
+def filter_rows(rows: list[Row], conditions: list[str]) -> list[Row]:
+    """The rows that fulfil all conditions, each `NAME=VALUE`, `!=`, `<`, `<=`, `>`, `>=`, or `~` for a part of the text."""
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition.strip())
+        if match is None:
+            raise ExperimentError(
+                f"--filter {condition!r} is not a condition: NAME=VALUE, or one of != < <= > >= ~, such as 'val_acc>0.9'."
+            )
+        name = match["name"].strip()
+        _check_name(rows, name, "--filter")
+        rows = [row for row in rows if _holds(row.get(name), match["sign"], match["value"].strip())]
+    return rows
+
+
+def sort_rows(rows: list[Row], name: str, *, reverse: bool = False) -> list[Row]:
+    """The rows by one column; numbers before text, and those that have no value at the end."""
+    _check_name(rows, name, "--sort")
+    empty = [row for row in rows if _is_empty(row.get(name))]
+    full = [row for row in rows if not _is_empty(row.get(name))]
+    return [*sorted(full, key=lambda row: _order(row[name]), reverse=reverse), *empty]
+
+
+def shown(value: Any) -> str:
+    """A value as text for a table."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _check_name(rows: list[Row], name: str, flag: str) -> None:
+    known = dict.fromkeys(key for row in rows for key in row)
+    if rows and name not in known:
+        raise ExperimentError(f"{flag}: no run has {name!r}{did_you_mean(name, known)}.")
+
+
+def _holds(value: Any, sign: str, wanted: str) -> bool:
+    if sign == "~":
+        return wanted in shown(value)
+    if value is None:
+        return sign == "!="
+    try:
+        left, right = float(value), float(wanted)
+    except (TypeError, ValueError):
+        if sign in ("=", "!="):
+            return (shown(value) == wanted) == (sign == "=")
+        return False
+    return {
+        "=": left == right,
+        "!=": left != right,
+        "<": left < right,
+        "<=": left <= right,
+        ">": left > right,
+        ">=": left >= right,
+    }[sign]
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _order(value: Any) -> tuple[int, Any]:
+    return (0, value) if isinstance(value, int | float) else (1, shown(value))
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

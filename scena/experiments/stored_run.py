@@ -1,0 +1,170 @@
+"""A run as its directory shows it: parameters, status, history and best value, read without TensorFlow or its scenario."""
+
+import csv
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scena.experiments.errors import ExperimentError
+from scena.experiments.names import flat_values
+
+RUN_FILE = "trainer_params.json"
+HISTORY = "history.csv"
+LOCK = ".lock"
+RUNNING, FINISHED, UNFINISHED = "running", "finished", "unfinished"
+NO_RESULTS = ("epoch", "step", "learning_rate", "seconds")
+"""Columns of a history that are no results."""
+
+
+@dataclass
+class StoredRun:
+    """What is known about a run."""
+
+    directory: Path
+    scenario: str
+    status: str
+    epochs: int
+    """Epochs that it was asked for."""
+    history: list[dict[str, float]]
+    params: dict[str, Any]
+    """Flag name -> value."""
+    best_key: str | None = None
+    best: float | None = None
+    best_epoch: int | None = None
+    results: dict[str, float] = field(default_factory=dict)
+    """The values of the last epoch."""
+
+    @property
+    def epoch(self) -> int:
+        """Epochs that it has had."""
+        return int(self.history[-1]["epoch"]) if self.history else 0
+
+    @property
+    def seconds(self) -> float:
+        """How long its epochs took."""
+        return sum(row.get("seconds", 0.0) for row in self.history)
+
+
+def find_runs(places: list[Path]) -> list[Path]:
+    """The directories of runs among and below these places, in the order of their names."""
+    found: dict[Path, None] = {}
+    for place in places:
+        if not place.is_dir():
+            raise ExperimentError(f"There is no directory {place}.")
+        found.update(dict.fromkeys(_search(place)))
+    return list(found)
+
+
+def _search(folder: Path, depth: int = 8) -> Iterator[Path]:
+    if (folder / RUN_FILE).is_file():
+        yield folder
+        return
+    try:
+        inner = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+    except PermissionError:
+        return
+    for name in inner:
+        if depth and not name.startswith("."):
+            yield from _search(folder / name, depth - 1)
+
+
+def read_run(directory: Path) -> StoredRun:
+    """Reads what a run's directory holds.
+
+    Raises:
+        ExperimentError: it is not the directory of a run, or its parameters cannot be read.
+    """
+    description = _json(directory / RUN_FILE)
+    trainer = description.get("trainer")
+    if not isinstance(trainer, dict):
+        raise ExperimentError(f"{directory} is not the directory of a run: {RUN_FILE} is missing or damaged.")
+    history = read_history(directory)
+    epochs = trainer.get("epochs")
+    exports = directory / (trainer.get("export_dir") or ".")
+    result = _json(exports / "best" / "scenario.json").get("result", {})
+    key = result.get("best") if isinstance(result, dict) else None
+    last = history[-1] if history else {}
+    return StoredRun(
+        directory,
+        str(description.get("scenario", "")),
+        _status(directory, trainer, history, exports),
+        epochs if isinstance(epochs, int) else 0,
+        history,
+        flat_values(trainer),
+        key if isinstance(key, str) else None,
+        result.get(key) if isinstance(key, str) else None,
+        result.get("epoch") if isinstance(key, str) else None,
+        {name: value for name, value in last.items() if name not in NO_RESULTS},
+    )
+
+
+def read_history(directory: Path) -> list[dict[str, float]]:
+    """The rows of a run's history, empty if there is none yet; a value that is not there is left out."""
+    try:
+        with (directory / HISTORY).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return [{name: float(text) for name, text in row.items() if name and text} for row in rows]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise ExperimentError(f"Cannot read {directory / HISTORY}: {error}.") from error
+
+
+def _status(directory: Path, trainer: dict[str, Any], history: list[dict[str, float]], exports: Path) -> str:
+    if is_running(directory):
+        return RUNNING
+    if not history:
+        return UNFINISHED
+    ended = history[-1]["epoch"] >= trainer.get("epochs", 0) or _stopped(directory, trainer)
+    if not ended:
+        return UNFINISHED
+    exported = _json(exports / "export" / "scenario.json").get("result", {}).get("step")
+    return FINISHED if not trainer.get("export_final", True) or exported == history[-1].get("step") else UNFINISHED
+
+
+def _stopped(directory: Path, trainer: dict[str, Any]) -> bool:
+    """Whether the last checkpoint says that the training ended before its last epoch."""
+    folder = directory / (trainer.get("checkpoint_dir") or "checkpoint")
+    steps = [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
+    progress = _json(folder / str(max(steps)) / "state.json").get("progress", {}) if steps else {}
+    return bool(isinstance(progress, dict) and progress.get("stopped") and progress.get("finished"))
+
+
+def is_running(directory: Path) -> bool:
+    """Whether a process holds the lock of a run's directory.
+
+    The system's list of locks says it without taking the lock: a trainer that starts at this moment must not find it taken.
+    """
+    path = directory / LOCK
+    try:
+        inode = path.stat().st_ino
+    except OSError:
+        return False
+    try:
+        locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return _is_locked(path)
+    return any(
+        line.split()[5].rpartition(":")[2] == str(inode) for line in locks if " FLOCK " in line and "->" not in line
+    )
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

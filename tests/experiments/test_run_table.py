@@ -1,0 +1,107 @@
+"""`scena runs` on real runs: status, results, differing parameters; sorting, filtering, comparing, CSV."""
+
+import csv
+import fcntl
+import io
+from pathlib import Path
+
+import pytest
+
+from scena.commands.main import main
+from scena.experiments.stored_run import find_runs, is_running, read_run
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[dict[str, str]]:
+    assert main(["runs", *map(str, words), "--csv", "-"]) == 0
+    return table(capsys.readouterr().out)
+
+
+def test_runs_are_found_at_any_depth_with_status_and_results(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = listed(capsys, runs)
+    assert [(row["run"], row["status"], row["epoch"]) for row in rows] == [
+        ("a", "finished", "1"),
+        ("b", "finished", "2"),
+        ("deep/c", "unfinished", "1"),
+    ]
+    run = read_run(runs / "b")
+    assert run.best_key == "val_acc" and run.best == max(row["val_acc"] for row in run.history)
+    assert float(rows[1]["val_loss"]) == pytest.approx(run.history[-1]["val_loss"], rel=1e-5)
+    assert list(rows[0])[6:] == ["acc", "loss", "val_acc", "val_loss", "trainer.epochs", "model.units", "optimizer", *[
+        name for name in rows[0] if name.startswith("optimizer.")
+    ]]  # fmt: skip
+    assert [row["optimizer"] for row in rows] == ["Adam", "SGD", "Adam"]
+
+
+def test_the_plain_table_names_the_best_value(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", str(runs), "--params", "model.units"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:5] == ["run", "status", "epoch", "best", "val_acc"] and "model.units" in lines[0]
+    assert lines[3].split()[:3] == ["deep/c", "unfinished", "1/5"]
+    assert "optimizer" not in lines[0]
+
+
+def test_sorting_and_filtering_by_anything(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def names(*words: str) -> list[str]:
+        return [row["run"] for row in listed(capsys, runs, *words)]
+
+    assert names("--sort", "model.units", "--reverse")[0] == "b"
+    assert names("--sort", "trainer.epochs") == ["a", "b", "deep/c"]
+    assert names("--filter", "status=finished", "model.units<5") == ["a"]
+    assert names("--filter", "optimizer!=SGD") == ["a", "deep/c"]
+    assert names("--filter", "run~deep") == ["deep/c"]
+    assert names("--filter", "val_loss>1e9") == []
+    # a run without a value stands at the end, whichever way the table is sorted
+    (runs / "a" / "history.csv").unlink()
+    assert names("--sort", "val_loss")[-1] == names("--sort", "val_loss", "--reverse")[-1] == "a"
+
+
+def test_two_runs_are_compared(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", str(runs / "a"), str(runs / "b"), "--compare"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:4] == [
+        ["parameter", "a", "b"],
+        ["trainer.epochs", "1", "2"],
+        ["model.units", "4", "9"],
+        ["optimizer", "Adam", "SGD"],
+    ]
+    assert main(["runs", str(runs / "a"), str(runs / "a")]) == 0
+    assert main(["runs", str(runs), "--compare"]) == 2
+    assert "--compare takes two runs, received 3" in capsys.readouterr().err
+
+
+def test_a_run_is_running_while_its_lock_is_held(runs: Path) -> None:
+    assert not is_running(runs / "a")
+    with (runs / "a" / ".lock").open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert is_running(runs / "a") and read_run(runs / "a").status == "running"
+    assert not is_running(runs / "a")
+
+
+def test_a_run_without_its_export_is_not_finished(runs: Path) -> None:
+    (runs / "a" / "export" / "scenario.json").unlink()
+    assert read_run(runs / "a").status == "unfinished"
+
+
+def test_what_is_wrong_is_said(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def message(*words: str) -> str:
+        assert main(["runs", *words]) != 0
+        return capsys.readouterr().err.strip()
+
+    assert message("nowhere") == "scena runs: error: There is no directory nowhere."
+    assert (
+        message(str(runs), "--sort", "val_los")
+        == "scena runs: error: --sort: no run has 'val_los' (did you mean val_loss?)."
+    )
+    assert "--filter 'finished' is not a condition" in message(str(runs), "--filter", "finished")
+    (runs / "a" / "trainer_params.json").write_text("{")
+    assert "is not the directory of a run: trainer_params.json is missing or damaged" in message(str(runs))
+    (runs / "b" / "history.csv").write_text("epoch,loss\n1,x\n")
+    with pytest.raises(RuntimeError, match=r"Cannot read .*history\.csv"):
+        read_run(runs / "b")
+    (tmp_path / "empty").mkdir()
+    assert main(["runs", str(tmp_path / "empty")]) == 0 and find_runs([tmp_path / "empty"]) == []
+    assert "There are no runs in" in capsys.readouterr().err
