@@ -9,7 +9,7 @@ from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Samp
 from .codec import ANSWER, encode
 from .params import DatesDataParams, DatesParams, TextsParams
 
-FORMS = ("%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%A %d %B %Y", "%m/%d/%y", "%b %d %Y")
+FORMS = ("%d %B %Y", "%-d %B %Y", "%B %-d, %Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%A %d %B %Y", "%m/%d/%y")
 
 
 class Dates(RandomAccessGenerator[DatesParams]):
