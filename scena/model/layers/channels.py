@@ -1,20 +1,13 @@
-"""Where the components are in a tensor: names of data formats, and looking at the components as an axis of their own."""
+"""Where the components are in a tensor: looking at them as an axis of their own, and turning data formats."""
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import keras
 from keras import ops
 
 from scena.model.errors import ModelError
-
-DataFormat = Literal["channels_last", "channels_first"]
-Shape = tuple[int | None, ...]
-
-
-def channel_axis(data_format: str, rank: int = 4) -> int:
-    """The axis of the channels; a tensor without height and width has them last."""
-    return 1 if data_format == "channels_first" and rank > 2 else rank - 1
+from scena.model.layers.windows import Shape, channel_axis
 
 
 def channels_of(shape: Shape, data_format: str, components: int = 1) -> int:

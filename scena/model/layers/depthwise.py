@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.layers.channels import Shape
 from scena.model.layers.convolution import AlgebraConv2D, AlgebraWindow, Size
+from scena.model.layers.windows import Shape
 
 
 @keras.saving.register_keras_serializable(package="scena")

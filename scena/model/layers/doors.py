@@ -6,9 +6,10 @@ import keras
 from keras import ops
 
 from scena.model.errors import ModelError
-from scena.model.layers.channels import Shape, channel_axis, channels_of, split_components
+from scena.model.layers.channels import channels_of, split_components
 from scena.model.layers.componentwise import Componentwise
 from scena.model.layers.portable import PortableConv2D
+from scena.model.layers.windows import Shape, channel_axis
 
 WayIn = Literal["basic", "learned", "joint", "grayscale"]
 WayOut = Literal["basic", "concat", "avg_pool", "max_pool", "norm"]

@@ -7,9 +7,10 @@ from keras import ops
 
 from scena.model.layers.algebra import Algebra, get_algebra
 from scena.model.layers.block_kernel import block_kernel
-from scena.model.layers.channels import Shape, channels_of
+from scena.model.layers.channels import channels_of
 from scena.model.layers.initializers import AlgebraInitializer
 from scena.model.layers.portable import add_bias
+from scena.model.layers.windows import Shape
 
 Serializable = Any
 """What Keras accepts for an initialiser, regulariser or activation: an object, a name, a config or None."""

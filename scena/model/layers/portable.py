@@ -5,7 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.layers.channels import Shape, must_transpose, to_channels_first, to_channels_last
+from scena.model.layers.channels import must_transpose, to_channels_first, to_channels_last
+from scena.model.layers.windows import Shape
 
 
 def convolve(

@@ -1,9 +1,14 @@
-"""Windows that slide over a picture: their sizes as pairs, and the size of what comes out."""
+"""Shapes of pictures, and windows that slide over them: how large what comes out is. No Keras here."""
 
 from scena.model.errors import ModelError
-from scena.model.layers.channels import Shape
 
 Pair = tuple[int, int]
+Shape = tuple[int | None, ...]
+
+
+def channel_axis(data_format: str, rank: int = 4) -> int:
+    """The axis of the channels; a tensor without height and width has them last."""
+    return 1 if data_format == "channels_first" and rank > 2 else rank - 1
 
 
 def pair(value: int | list[int] | tuple[int, ...], name: str) -> Pair:

@@ -1,7 +1,5 @@
 """DeepPixBiS (George and Marcel 2019) for presentation attacks: the front of DenseNet161 and a map of scores."""
 
-import keras
-
 from scena.model.zoo.namespace import Layers, Tensor
 from scena.model.zoo.options import Options
 
@@ -13,7 +11,7 @@ def deep_pix_bis(nn: Layers, x: Tensor, options: Options) -> dict[str, Tensor]:
     """The map of scores (NHWC, one for each place) and the score of the whole picture, both as logits."""
     x = dense_front(nn, x, GROWTH, STEM, BLOCKS)
     places = nn.classify_map(x, 1)
-    outputs = {"map": keras.layers.Permute((2, 3, 1))(places) if nn.axis == 1 else places}
+    outputs = {"map": nn.as_nhwc(places)}
     if options.num_classes:
         flat = nn.real.flatten(nn.real.activate(places, "sigmoid"))
         outputs["logits"] = nn.real.dense(flat, options.num_classes)

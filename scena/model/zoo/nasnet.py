@@ -81,9 +81,11 @@ def _fit(nn: Layers, before: Tensor | None, x: Tensor, filters: int) -> Tensor:
         return x
     if nn.size(before) != nn.size(x):
         before = nn.activate(before)
-        shifted = nn.crop(nn.pad(before, SMALLER), SHIFTED)
         left = nn.conv(nn.avg_pool(before, 1, 2), max(1, filters // 2), 1, bias=False)
-        right = nn.conv(nn.avg_pool(shifted, 1, 2), max(1, filters - filters // 2), 1, bias=False)
+        if filters == 1:
+            return _normalise(nn, left)
+        shifted = nn.crop(nn.pad(before, SMALLER), SHIFTED)
+        right = nn.conv(nn.avg_pool(shifted, 1, 2), filters - filters // 2, 1, bias=False)
         return _normalise(nn, nn.concat([left, right]))
     if nn.count(before) != filters:
         return _normalise(nn, nn.conv(nn.activate(before), filters, 1, bias=False))

@@ -1,17 +1,15 @@
 """Building a network of the zoo by name."""
 
-import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 
-from scena.model.errors import ModelError
-from scena.model.zoo.catalogue import MODELS, Entry
-from scena.model.zoo.namespace import Layers, Setting
-from scena.model.zoo.options import Depth, Options
-from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, Leave, NetworkParams, WayOut
-from scena.params.spelling import did_you_mean
+from scena.model.zoo.catalogue import MODELS
+from scena.model.zoo.keras_layers import KerasLayers
+from scena.model.zoo.options import Depth
+from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, NetworkParams
+from scena.model.zoo.request import request
 
 
 def create_network(
@@ -51,28 +49,28 @@ def create_network(
     Raises:
         ModelError: there is no such network, or it does not have what is asked for.
     """
-    entry = _entry(name)
-    size = _checked_size(name, entry, input_size)
-    _check_options(name, entry, {"depth": depth, "dropout": dropout, "embedding": embedding})
-    setting = Setting(
-        _choice(Framework, framework, "framework"),
+    asked = request(
+        name,
+        input_size,
+        num_classes,
         factor,
-        _choice(DataFormat, data_format or entry.data_format, "data_format"),
-        l2,
-        algebra or AlgebraParams(),
+        framework,
+        data_format,
+        depth=depth,
+        dropout=dropout,
+        l2=l2,
+        embedding=embedding,
+        algebra=algebra,
     )
-    _check_algebra(setting)
-    options = Options(entry.num_classes if num_classes is None else num_classes, depth, dropout, embedding)
-    nn = Layers(setting)
-    image = keras.Input(size, name="image")
-    outputs = _builder(entry)(nn, nn.enter(image), options, **entry.arguments)
+    image = keras.Input(asked.input_size, name="image")
+    outputs = asked.build(KerasLayers(asked.setting), image)
     return keras.Model(image, _finished(outputs, activation), name=name)
 
 
 def network_from_params(params: NetworkParams) -> keras.Model:
     """The network these parameters describe."""
     depth = params.depth[0] if params.depth and len(params.depth) == 1 else params.depth
-    named = _entry(params.name).data_format
+    named = MODELS[params.name].data_format
     return create_network(
         params.name,
         params.input_size,
@@ -86,54 +84,6 @@ def network_from_params(params: NetworkParams) -> keras.Model:
         embedding=params.embedding,
         algebra=params.algebra,
     )
-
-
-def _entry(name: str) -> Entry:
-    if name not in MODELS:
-        raise ModelError(f"There is no network {name!r}{did_you_mean(name, MODELS)}. `scena zoo` lists them.")
-    return MODELS[name]
-
-
-def _builder(entry: Entry) -> Callable[..., Any]:
-    module, _, function = entry.builder.partition(":")
-    builder: Callable[..., Any] = getattr(importlib.import_module(f"scena.model.zoo.{module}"), function)
-    return builder
-
-
-def _checked_size(name: str, entry: Entry, size: Sequence[int] | None) -> tuple[int, ...]:
-    size = tuple(entry.input_size if size is None else size)
-    if len(size) != 3 or min(size[:2]) < entry.smallest or size[2] < 1:
-        raise ModelError(
-            f"{name} takes pictures of height, width and channels, at least {entry.smallest} × {entry.smallest}. Received: {size}"
-        )
-    return size
-
-
-def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not None and option not in entry.options:
-            having = [other for other, model in MODELS.items() if option in model.options]
-            raise ModelError(
-                f"{name} has no {option}. Received: {option}={value!r}. Those have it: {', '.join(having)}."
-            )
-
-
-def _check_algebra(setting: Setting) -> None:
-    if setting.factor < 1:
-        raise ModelError(f"factor divides the channels, so it is at least 1. Received: {setting.factor}")
-    way = setting.algebra
-    if setting.framework.algebra != "real" and way.leave is Leave.AFTER and way.way_out is WayOut.CONCAT:
-        raise ModelError(
-            "After the last layer the way out of the algebra cannot be concat: there would be more outputs than classes. "
-            "Choose basic, avg_pool, max_pool or norm, or leave before the last layer."
-        )
-
-
-def _choice(kind: Any, value: str, name: str) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        raise ModelError(f"{name} is one of {', '.join(kind)}. Received: {value!r}") from None
 
 
 def _finished(outputs: Any, activation: str | None) -> Any:

@@ -1,0 +1,103 @@
+"""What was asked for, checked: the network, the size of the pictures, what its layers share and its options. No Keras here."""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from scena.model.errors import ModelError
+from scena.model.zoo.catalogue import MODELS, Entry
+from scena.model.zoo.namespace import Layers, Setting, Tensor
+from scena.model.zoo.options import Depth, Options
+from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, Leave, WayOut
+from scena.params.spelling import did_you_mean
+
+
+class Request(NamedTuple):
+    """A network that can be built, or counted."""
+
+    entry: Entry
+    input_size: tuple[int, ...]
+    setting: Setting
+    options: Options
+
+    def build(self, nn: Layers, image: Tensor) -> Tensor | dict[str, Tensor]:
+        """Speaks the words of the network: from a picture to the outputs."""
+        module, _, function = self.entry.builder.partition(":")
+        builder = getattr(importlib.import_module(f"scena.model.zoo.{module}"), function)
+        return builder(nn, nn.enter(image), self.options, **self.entry.arguments)
+
+
+def request(
+    name: str,
+    input_size: Sequence[int] | None = None,
+    num_classes: int | None = None,
+    factor: int = 1,
+    framework: str = Framework.TENSORFLOW,
+    data_format: str | None = None,
+    *,
+    depth: Depth | None = None,
+    dropout: float | None = None,
+    l2: float = 0.0,
+    embedding: int | None = None,
+    algebra: AlgebraParams | None = None,
+) -> Request:
+    """Checks what was asked for; the arguments are those of `create_network`.
+
+    Raises:
+        ModelError: there is no such network, or it does not have what is asked for.
+    """
+    entry = _entry(name)
+    size = _checked_size(name, entry, input_size)
+    _check_options(name, entry, {"depth": depth, "dropout": dropout, "embedding": embedding})
+    setting = Setting(
+        _choice(Framework, framework, "framework"),
+        factor,
+        _choice(DataFormat, data_format or entry.data_format, "data_format"),
+        l2,
+        algebra or AlgebraParams(),
+    )
+    _check_algebra(setting)
+    options = Options(entry.num_classes if num_classes is None else num_classes, depth, dropout, embedding)
+    return Request(entry, size, setting, options)
+
+
+def _entry(name: str) -> Entry:
+    if name not in MODELS:
+        raise ModelError(f"There is no network {name!r}{did_you_mean(name, MODELS)}. `scena zoo` lists them.")
+    return MODELS[name]
+
+
+def _checked_size(name: str, entry: Entry, size: Sequence[int] | None) -> tuple[int, ...]:
+    size = tuple(entry.input_size if size is None else size)
+    if len(size) != 3 or min(size[:2]) < entry.smallest or size[2] < 1:
+        raise ModelError(
+            f"{name} takes pictures of height, width and channels, at least {entry.smallest} × {entry.smallest}. Received: {size}"
+        )
+    return size
+
+
+def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
+    for option, value in given.items():
+        if value is not None and option not in entry.options:
+            having = [other for other, model in MODELS.items() if option in model.options]
+            raise ModelError(
+                f"{name} has no {option}. Received: {option}={value!r}. Those have it: {', '.join(having)}."
+            )
+
+
+def _check_algebra(setting: Setting) -> None:
+    if setting.factor < 1:
+        raise ModelError(f"factor divides the channels, so it is at least 1. Received: {setting.factor}")
+    way = setting.algebra
+    if setting.framework.algebra != "real" and way.leave is Leave.AFTER and way.way_out is WayOut.CONCAT:
+        raise ModelError(
+            "After the last layer the way out of the algebra cannot be concat: there would be more outputs than classes. "
+            "Choose basic, avg_pool, max_pool or norm, or leave before the last layer."
+        )
+
+
+def _choice(kind: Any, value: str, name: str) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ModelError(f"{name} is one of {', '.join(kind)}. Received: {value!r}") from None
