@@ -23,6 +23,7 @@ COMMANDS = {
     "lav": Command("lav", "load and validate exported models (also: evaluate)"),
     "evaluate-dump": Command("evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
     "predict": Command("predict", "predict with exported models; several vote"),
+    "benchmark-input": Command("benchmark_input", "measure the input pipeline of a scenario and find what slows it down"),
     "records": Command("records", "images and data sets as record files: write, convert, info, preview"),
     "export": Command("export", "convert an exported model to SavedModel, ONNX or LiteRT, and check it"),
     "adapt": Command("adapt", "write an exported model anew with changed parameters and the same weights"),

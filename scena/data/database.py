@@ -6,7 +6,7 @@ from scena.data.apply import SamplePipeline
 from scena.data.collate import Collator
 from scena.data.generator import as_generator
 from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams, DataPipelineParams
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
 from scena.data.pipeline import DataPipeline
 from scena.data.spec import ArraySpec
 from scena.params.generics import type_argument
@@ -67,6 +67,11 @@ class DataBase(Generic[P]):
             raise ValueError(f"_padding_values of {type(self).__name__} names {unknown}, but the specs have {names}.")
         return {name: values.get(name, 0) for name in names}
 
+    def processors(self, pipeline_params: DataPipelineParams) -> DataProcessorPipelineParams:
+        """The processors before the model; override it to add some that depend on the pipeline's parameters."""
+        del pipeline_params
+        return self.params.pre_proc
+
     def create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                         seed: int = 0) -> DataPipeline:  # fmt: skip
         """A pipeline that turns `source` (generator params, a generator or an iterable of samples) into batches."""
@@ -79,7 +84,7 @@ class DataBase(Generic[P]):
             pipeline_params,
             source,
             data_params=self.params,
-            processors=self.params.pre_proc,
+            processors=self.processors(pipeline_params),
             collator=collator,
             seed=seed,
             generator=generator,

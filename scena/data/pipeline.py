@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from scena.data.automatic import AutomaticEngine
 from scena.data.batch import Batch
+from scena.data.clock import Clock
 from scena.data.collate import Collator
 from scena.data.cursor import Cursor
 from scena.data.engine.parallel import ParallelEngine
@@ -170,6 +171,12 @@ class DataPipeline:
         """Ends worker processes that are kept for the next stream. They also end with the pipeline and with the program."""
         while self._idle:
             self._idle.pop().close()
+
+    def timed_work(self, clock: Clock) -> Work:
+        """The same pipeline for one process, measured by `clock`."""
+        work = self._work.copy()
+        work.clock = clock
+        return work
 
     @contextmanager
     def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:

@@ -6,7 +6,7 @@ from typing import Any
 from scena.data.errors import DataError
 from scena.data.order import stream_samples
 from scena.data.plan import Segment
-from scena.data.processor import GeneratingDataProcessor, Step, takes_rng
+from scena.data.processor import Step
 from scena.data.rng import SampleRandom, random_state, set_random_state
 from scena.data.sample import Sample
 from scena.data.work import MappingStep, Piece, Work, apply_steps, reason
@@ -24,11 +24,11 @@ class ParallelSegment:
         self.segment = segment
         self._before: list[MappingStep] = []
         self._after: list[MappingStep] = []
-        self._generating: tuple[Step, GeneratingDataProcessor[Any], bool] | None = None
+        self._generating: tuple[Step, Any, bool] | None = None
         for step in segment.steps:
             if step.generating:
-                processor = step.params.create(work.data, work.mode)
-                self._generating = (step, processor, takes_rng(processor.generate))
+                _, generate, random = work.generating(step)
+                self._generating = (step, generate, random)
             elif self._generating is None:
                 self._before.append(work.mapping(step))
             else:
@@ -59,12 +59,12 @@ class ParallelSegment:
 
     def _generate(self, samples: list[Sample], number: int, epoch: int) -> list[Sample]:
         assert self._generating is not None
-        step, processor, random = self._generating
+        step, generate, random = self._generating
         numbers = self.work.random(epoch)
         arguments = (numbers.at(number, 0, step.number),) if random else ()
         taken: list[Sample] = []
         try:
-            made = list(processor.generate(_noted(samples, taken), *arguments))
+            made = list(generate(_noted(samples, taken), *arguments))
         except DataError:
             raise
         except Exception as error:
@@ -91,16 +91,15 @@ class GeneratingStep:
     def __init__(self, work: Work, step: Step, epoch: int) -> None:
         self.work = work
         self.step = step
-        self.processor: Any = step.params.create(work.data, work.mode)
+        self.processor, self._generate, random = work.generating(step)
         self.given = 0
         self.last = "nothing"
-        random = takes_rng(self.processor.generate)
         self.random = work_random(work, epoch, step) if random else None
 
     def run(self, items: Iterator[Item]) -> Iterator[Item]:
         """The samples it makes."""
         arguments = (self.random,) if self.random is not None else ()
-        made = iter(self.processor.generate(self._taken(items), *arguments))
+        made = iter(self._generate(self._taken(items), *arguments))
         while True:
             try:
                 sample = next(made)
@@ -155,6 +154,8 @@ def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
                 yield sample, ordinal, 0
         return
     samples = stream_samples(generator, work.pipeline, work.mode, work.seed, epoch)
+    if work.clock is not None:
+        samples = work.clock.timed_iterator(type(generator).__name__, samples)
     ordinal = 0
     while True:
         try:

@@ -1,30 +1,27 @@
 """Samples in one file, readable by index: a file on disk (the cache) or in memory (preloaded data), the same format.
 
-No code is ever run by reading it: values are plain, arrays are raw bytes. Only a store in memory, which this program wrote
-itself, may hold objects of other kinds.
+No code is ever run by reading it: values are plain, arrays are raw bytes (scena/data/plain.py). Only a store in memory,
+which this program wrote itself, may hold records of known classes.
 """
 
 import contextlib
 import mmap
 import os
-import pickle
 import struct
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from scena.data.engine.codec import dtype_name, dtype_of
 from scena.data.engine.memory import aligned
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.modes import PipelineMode
+from scena.data.plain import decode, encode, pack_samples, unpack_samples
 from scena.data.sample import Sample
 
 _MAGIC = b"scena-samples-1\0"
 _FOOTER = struct.Struct("<QQ16s")
-_PLAIN = (type(None), bool, int, float, str, bytes)
 
 
 class SampleWriter:
@@ -39,16 +36,12 @@ class SampleWriter:
     def add(self, sample: Sample) -> None:
         """Writes one sample."""
         arrays: list[np.ndarray[Any, Any]] = []
-        parts = (sample.inputs, sample.targets, sample.outputs, sample.meta, sample.index)
-        try:
-            tree = [pack(part, arrays, self._in_memory) for part in parts]
-        except TypeError as error:
-            raise DataError(f"{sample.identity()} cannot be cached on disk: {error}") from None
+        tree = pack_samples([sample], arrays, records=self._in_memory)
         places, offset = [], 0
         for array in arrays:
             places.append([dtype_name(array.dtype), list(array.shape), offset])
             offset = aligned(offset + array.nbytes)
-        head = msgspec.msgpack.encode([tree, places])
+        head = encode([tree, places])
         self._offsets.append(self._size)
         self._write(struct.pack("<Q", len(head)) + head)
         for array in arrays:
@@ -99,7 +92,7 @@ class StoredSamples(RandomAccessGenerator[Any]):
     def __getitem__(self, index: int) -> Sample:
         start = int(self._offsets[index])
         length = int(self._data[start : start + 8].view(np.uint64)[0])
-        tree, places = msgspec.msgpack.decode(self._data[start + 8 : start + 8 + length].data)
+        tree, places = decode(self._data[start + 8 : start + 8 + length].data)
         base = start + aligned(8 + length)
         arrays = []
         for name, shape, offset in places:
@@ -107,10 +100,7 @@ class StoredSamples(RandomAccessGenerator[Any]):
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             raw = self._data[base + offset : base + offset + size].copy()  # a processor may change it in place
             arrays.append(raw.view(dtype).reshape(shape))
-        inputs, targets, outputs, meta, origin = (unpack(part, arrays, self.in_memory) for part in tree)
-        sample = Sample(inputs, targets, outputs, meta)
-        sample.index = origin
-        return sample
+        return unpack_samples(tree, arrays, records=self.in_memory)[0]
 
     def epoch_order(self, rng: np.random.Generator) -> Any:
         return None if self.original is None else self.original.epoch_order(rng)
@@ -132,45 +122,3 @@ def is_complete(path: Path) -> bool:
     except OSError:
         return False
     return bool(magic == _MAGIC and data + 8 * count + _FOOTER.size == size)
-
-
-def pack(value: Any, arrays: list[np.ndarray[Any, Any]], any_object: bool) -> Any:
-    """A value as plain data; arrays go into a list."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if kind is dict:
-        return ["d", *([pack(k, arrays, any_object), pack(v, arrays, any_object)] for k, v in value.items())]
-    if kind is list or kind is tuple or kind is set:
-        return [kind.__name__[0], *(pack(item, arrays, any_object) for item in value)]
-    if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
-        arrays.append(np.asarray(value))
-        return ["a" if isinstance(value, np.ndarray) else "g", len(arrays) - 1]
-    if isinstance(value, Path):
-        return ["p", str(value)]
-    if any_object:
-        return ["o", pickle.dumps(value)]
-    raise TypeError(
-        f"it holds {kind.__module__}.{kind.__qualname__}; use arrays, numbers, strings, paths, lists, tuples, sets and dicts"
-    )
-
-
-def unpack(value: Any, arrays: list[np.ndarray[Any, Any]], any_object: bool) -> Any:
-    """The value that `pack` described."""
-    if not isinstance(value, list):
-        return value
-    kind, rest = value[0], value[1:]
-    if kind == "d":
-        return {unpack(k, arrays, any_object): unpack(v, arrays, any_object) for k, v in rest}
-    if kind in ("l", "t", "s"):
-        items = [unpack(item, arrays, any_object) for item in rest]
-        return items if kind == "l" else tuple(items) if kind == "t" else set(items)
-    if kind == "a":
-        return arrays[rest[0]]
-    if kind == "g":
-        return arrays[rest[0]][()]
-    if kind == "p":
-        return Path(rest[0])
-    if kind == "o" and any_object:
-        return pickle.loads(rest[0])
-    raise DataError(f"The store holds a value of an unknown kind {kind!r}.")

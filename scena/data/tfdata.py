@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import tensorflow as tf
 
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator
@@ -37,7 +36,7 @@ class TFDataGenerator(DataGenerator[P]):
     """Whether it gives the same elements in the same order each time; None: found out when a run is resumed."""
 
     @abstractmethod
-    def dataset(self) -> "tf.data.Dataset[Any]":
+    def dataset(self) -> Any:
         """The dataset of one epoch."""
 
     def generate(self) -> Iterator[Sample]:
@@ -72,18 +71,20 @@ class TFDataGenerator(DataGenerator[P]):
 class DatasetSource(TFDataGenerator[Any]):
     """A dataset that exists already."""
 
-    def __init__(self, dataset: "tf.data.Dataset[Any]", mode: PipelineMode) -> None:
+    def __init__(self, dataset: Any, mode: PipelineMode) -> None:
         super().__init__(None, mode)
         self._dataset = dataset
 
-    def dataset(self) -> "tf.data.Dataset[Any]":
+    def dataset(self) -> Any:
         return self._dataset
 
 
-def is_deterministic(dataset: "tf.data.Dataset[Any]") -> bool:
+def is_deterministic(dataset: Any) -> bool:
     """Whether reading the first elements twice gives the same. A difference that shows later is not found."""
     if dataset.options().deterministic is False:
         return False
+    import tensorflow as tf
+
     flat = tf.nest.flatten
     first, second = (
         [[np.asarray(part) for part in flat(element)] for element in dataset.take(CHECKED).as_numpy_iterator()]
@@ -96,7 +97,7 @@ def is_deterministic(dataset: "tf.data.Dataset[Any]") -> bool:
     )
 
 
-def dataset_samples(dataset: "tf.data.Dataset[Any]") -> Iterator[Sample]:
+def dataset_samples(dataset: Any) -> Iterator[Sample]:
     """The elements of a dataset as samples."""
     for element in dataset.as_numpy_iterator():
         if not isinstance(element, tuple):
@@ -110,11 +111,13 @@ def dataset_samples(dataset: "tf.data.Dataset[Any]") -> Iterator[Sample]:
             )
 
 
-def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> "tf.data.Dataset[Any]":
+def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
     """The batches of a pipeline as a dataset of (inputs, targets), for transformations in TensorFlow.
 
     It has no cursor. Each batch passes through Python: take blocks from `pipeline.stream()` where speed matters.
     """
+    import tensorflow as tf
+
     collator = pipeline.collator
     signature: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for part, specs in zip(signature, (collator.inputs, collator.targets), strict=True):
@@ -131,10 +134,11 @@ def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> "tf.dat
             for batch in stream:
                 yield batch.inputs, batch.targets
 
-    return tf.data.Dataset.from_generator(batches, output_signature=signature)
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
+    return dataset
 
 
-def _replay_seconds(dataset: "tf.data.Dataset[Any]") -> float:
+def _replay_seconds(dataset: Any) -> float:
     """What reading one element costs, measured on the first ones."""
     start = time.perf_counter()
     read = sum(1 for _ in dataset.take(CHECKED))

@@ -1,9 +1,11 @@
 """What a process needs to do its part of a pipeline: source, processors, specs. Built alike here and in a worker."""
 
+import copy
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from scena.data.clock import Clock
 from scena.data.collate import Collator
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
@@ -116,8 +118,14 @@ class Work:
             bucketing=bool(pipeline.bucket_boundaries) and self.batching,
             skipping=self.skipped is not None,
         )
+        self.clock: Clock | None = None
+        """Measures what each part takes, if set before the processors are created."""
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._random: tuple[int, SampleRandom] | None = None
+
+    def copy(self) -> "Work":
+        """The same pipeline again, with the same source."""
+        return copy.copy(self)
 
     def beginning(self, count: int) -> "Work":
         """The first `count` processors, for all samples in the order of the source."""
@@ -170,10 +178,13 @@ class Work:
     def load(self, indices: Sequence[int]) -> Iterator[Sample]:
         """Reads samples of a source with random access."""
         source: Any = self.generator
+        read = source.__getitem__
+        if self.clock is not None:
+            read = self.clock.timed(type(source).__name__, read)
         for index in indices:
             index = int(index)
             try:
-                sample = source[index]
+                sample = read(index)
                 if sample.index is None:
                     sample.index = index
             except Exception as error:
@@ -217,7 +228,19 @@ class Work:
 
     def mapping(self, step: Step) -> "MappingStep":
         """The mapping processor of a step, created."""
-        return MappingStep(step, step.params.create(self.data, self.mode))
+        made = MappingStep(step, step.params.create(self.data, self.mode))
+        if self.clock is not None:
+            made.apply = self.clock.timed(step.name, made.apply)
+        return made
+
+    def generating(self, step: Step) -> Any:
+        """The generating processor of a step, created: itself, its generate(), and whether that takes random numbers."""
+        processor = step.params.create(self.data, self.mode)
+        random = takes_rng(processor.generate)
+        generate = processor.generate
+        if self.clock is not None:
+            generate = self.clock.timed_stream(step.name, generate)
+        return processor, generate, random
 
     def failed(self, error: DataError) -> None:
         """A sample failed: skips it, or raises."""

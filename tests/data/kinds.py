@@ -1,5 +1,7 @@
 """Arrays of every kind a spec can ask for."""
 
+import dataclasses
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,14 @@ from scena.data import (
     RandomAccessGenerator,
     Sample,
 )
+
+
+@dataclasses.dataclass
+class Record:
+    """A record of a user."""
+
+    name: str
+    values: list[Any]
 
 
 class KindsParams(DataGeneratorParams, builds=":Kinds"):
@@ -38,7 +48,15 @@ class Kinds(RandomAccessGenerator[KindsParams]):
             "nothing": np.zeros((0, 4), np.float32),
             "complex": 1j * i,
         }
-        return Sample(inputs=inputs, meta={"path": Path("a") / str(i), "tuple": (1, {2}), "array": [i, None]})
+        meta = {
+            "path": Path("a") / str(i),
+            "tuple": (1, {2}, frozenset({"a"})),
+            "list": [i, None, 1 << 70, 2 + 1j],
+            3: datetime.date(2026, 1, i + 1),
+            "record": Record("name", [np.float32(i)]),
+            "mode": PipelineMode.TRAINING,
+        }
+        return Sample(inputs=inputs, meta=meta)
 
 
 class KindsDataParams(DataBaseParams, builds=":KindsData"):

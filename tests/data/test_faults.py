@@ -3,8 +3,10 @@
 import logging
 import os
 import signal
+import threading
 import time
 
+import numpy as np
 import pytest
 
 from scena.data import DataError, EmptyDataError, PipelineMode, WorkerError
@@ -230,3 +232,12 @@ def test_a_worker_that_cannot_start(tmp_path, monkeypatch) -> None:
 
     with pytest.raises(WorkerError, match="this module works in one process only"):
         run(NumbersParams(), only_here.OnlyHereParams(), num_processes=1)
+
+
+def test_meta_that_cannot_travel() -> None:
+    from scena.data import Sample
+
+    samples = [Sample({"x": np.ones(1, np.float32)}, {"y": 1}, meta=threading.Lock())]
+    assert run(samples, NoiseParams(), num_processes=0)
+    with pytest.raises(DataError, match=r"sample 0 .*cannot travel between processes: it holds a _thread.lock"):
+        run(samples, NoiseParams(), num_processes=1)

@@ -1,10 +1,8 @@
 """How pieces and batches lie in a slot: arrays as raw bytes, and a header that says where they are.
 
-Headers are pickled: they travel through memory that only this process and its own workers hold, and may carry any object
-that a sample's meta is. Arrays are never pickled. Nothing of this is ever read from a file.
+Nothing is pickled: headers are plain values (scena/data/plain.py). Arrays are written once and read where they lie.
 """
 
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from scena.data.collate import Layout
 from scena.data.engine.memory import Bytes, SharedMemory, aligned
+from scena.data.plain import decode, encode, pack_samples, unpack_samples
 from scena.data.sample import Sample
 
 LARGE = 1 << 16
@@ -43,20 +42,16 @@ class SlotWriter:
 
     def samples(self, samples: Sequence[Sample]) -> Any:
         """Writes samples; returns what `read_samples` needs."""
-        buffers: list[pickle.PickleBuffer] = []
-        head = pickle.dumps(list(samples), protocol=5, buffer_callback=buffers.append)
-        places: list[tuple[int, int]] = []
-        for buffer in buffers:
-            raw = np.frombuffer(buffer.raw(), np.uint8)
-            start = aligned(self.size)
-            self.size = start + len(raw)
-            self._memory.view(self.slot, self.size)[start : self.size] = raw
-            places.append((start, len(raw)))
-        return head, places
+        arrays: list[Array] = []
+        packed = pack_samples(list(samples), arrays, records=True)
+        layout = [(array.shape, array.dtype) for array in arrays]
+        for target, array in zip(self.allocate(layout), arrays, strict=True):
+            target[...] = array
+        return packed, self.placed
 
     def header(self, value: Any) -> tuple[int, int]:
-        """Writes the header; returns its offset and length."""
-        head = np.frombuffer(pickle.dumps(value, protocol=5), np.uint8)
+        """Writes the header, plain values; returns its offset and length."""
+        head = np.frombuffer(encode(value), np.uint8)
         start = aligned(self.size)
         self.size = start + len(head)
         self._memory.view(self.slot, self.size)[start : self.size] = head
@@ -65,19 +60,14 @@ class SlotWriter:
 
 def read_header(view: Bytes, start: int, length: int) -> Any:
     """The header of a slot."""
-    return pickle.loads(view[start : start + length].data)
+    return decode(view[start : start + length].data)
 
 
 def read_samples(view: Bytes, stored: Any) -> list[Sample]:
     """Samples of a slot. Small arrays are copied, so that one of them does not keep a slot; large ones look into it."""
-    head, places = stored
-    buffers = [_buffer(view[start : start + size]) for start, size in places]
-    samples: list[Sample] = pickle.loads(head, buffers=buffers)
-    return samples
-
-
-def _buffer(part: Bytes) -> Bytes:
-    return part if len(part) >= LARGE else part.copy()
+    packed, placed = stored
+    arrays = [array_at(view, one) for one in placed]
+    return unpack_samples(packed, [array if array.nbytes >= LARGE else array.copy() for array in arrays], records=True)
 
 
 def array_at(view: Bytes, placed: Placed) -> Array:

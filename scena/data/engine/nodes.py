@@ -53,8 +53,12 @@ class Failed:
 class Following(Protocol):
     """What a node hands its results to."""
 
-    def accept(self, event: Any) -> None: ...
-    def room(self) -> int: ...
+    def accept(self, event: Any) -> None:
+        """Takes the next event of the stream."""
+
+    def room(self) -> int:
+        """Pieces that it has room for."""
+        ...
 
 
 class Entry:
@@ -107,6 +111,7 @@ class ParallelNode:
         return self.following.room() - waiting - self._running
 
     def accept(self, event: Any) -> None:
+        """Takes the next event of the stream."""
         self.inbox.append(event)
 
     def pump(self) -> None:
@@ -185,6 +190,7 @@ class SerialNode:
         return 2 * self.router.pool.group + 2 - waiting - self._unread
 
     def accept(self, event: Any) -> None:
+        """Takes the next event of the stream."""
         self.inbox.append(event)
         if isinstance(event, Begin):
             self._epochs += 1

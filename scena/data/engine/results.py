@@ -8,7 +8,9 @@ from scena.data.collate import split
 from scena.data.cursor import Cursor
 from scena.data.engine.codec import SlotWriter, array_at, read_samples
 from scena.data.engine.memory import Bytes
+from scena.data.errors import DataError
 from scena.data.inprocess import meta_and_size
+from scena.data.plain import WHAT_TRAVELS, NotPlainError, pack, unpack
 from scena.data.sample import Sample
 from scena.data.work import Piece, Work
 
@@ -22,13 +24,30 @@ def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
     arrays = work.collator.collate(piece.samples, writer.allocate)
     named = {key: array for (_, key), array in zip(work.collator.keys(), arrays, strict=True)}
     meta, size = meta_and_size(work, piece, named)
-    return size, meta, writer.placed
+    placed = writer.placed
+    arrays_of_meta: list[Any] = []
+    try:
+        packed = [pack(one, arrays_of_meta, records=True) for one in meta]
+    except NotPlainError as error:
+        sample = piece.samples[0] if len(piece.samples) == 1 else None
+        raise DataError(
+            f"The meta of {sample.identity() if sample else 'a sample'} cannot travel between processes: it holds a {error}. "
+            f"It may hold {WHAT_TRAVELS}. Use num_processes=0, or let a processor replace it."
+        ) from None
+    if arrays_of_meta:
+        copies = writer.allocate([(array.shape, array.dtype) for array in arrays_of_meta])
+        for copy, array in zip(copies, arrays_of_meta, strict=True):
+            copy[...] = array
+        return size, packed, placed, writer.placed
+    return size, packed, placed, None
 
 
 def read_batch(keys: list[tuple[str, str]], view: Bytes, stored: Any, cursor: Cursor) -> Batch:
     """The batch that `write_batch` wrote; its arrays look into the slot."""
-    size, meta, placed = stored
+    size, packed, placed, of_meta = stored
     inputs, targets = split(keys, [array_at(view, one) for one in placed])
+    arrays_of_meta = [array_at(view, one).copy() for one in of_meta or ()]
+    meta = [unpack(one, arrays_of_meta, records=True) for one in packed]
     return Batch(inputs, targets, meta, size, cursor)
 
 

@@ -1,0 +1,131 @@
+"""The tf.data engine makes the batches of the Python engine: same order, same augmentation, same cursor."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from scena.data import DataError, DataPipelineParams, PipelineMode
+from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams
+from scena.data.image.augment import params as p
+from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
+from scena.data.image.database import ImageData
+from scena.data.image.params import WriteImagesParams
+from scena.data.image.writer import write_images
+from scena.params import ParamsError
+from tests.data.image.pictures import class_folders, picture, save
+
+LISTS: dict[str, list[p.OperationParams]] = {
+    "nothing": [],
+    "crop first": [p.RandomCropThenResizeParams(size=[24, 24]), p.RandomHorizontalFlipParams(), p.NormalizeParams()],
+    "central": [p.CentralCropParams(), p.ColorJitterParams()],
+    "random crop": [p.RandomCropParams(size=[30, 31]), p.CutoutParams(length=5)],
+    "rotate": [p.RandomRotateParams(), p.TranslateParams(), p.NormalizeParams()],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("set")
+    images = class_folders(root / "flowers", {"daisy": 20, "rose": 20}, size=(40, 61))
+    save(images / "rose" / "odd.jpg", picture(77, 53, 47), subsampling=0)
+    save(images / "rose" / "grey.jpg", picture(78, 53, 47, channels=1))
+    save(images / "rose" / "png.png", picture(79, 50, 50))
+    Image.fromarray(picture(80)).convert("P").save(images / "rose" / "palette.png")
+    write_images(WriteImagesParams(output=root, name="set", images=images, num_files=3))
+    return root / "set"
+
+
+def batches(folder: Path, count: int, engine: str, cursor: Any = None, mode: PipelineMode = PipelineMode.TRAINING,
+            **options: Any) -> list[Any]:  # fmt: skip
+    data = ImageData(ImageDataParams(image_shape=[24, 24, options.pop("channels", 3)]))
+    params = ImagePipelineParams(batch_size=8, num_processes=0, engine=engine, **options)
+    pipeline = data.create_pipeline(mode, params, ImageRecordsParams(records=folder), seed=11)
+    with pipeline.stream(cursor, repeat=True) as stream:
+        return [next(stream) for _ in range(count)]
+
+
+def assert_equal(ours: list[Any], theirs: list[Any], tolerance: float) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one.cursor, one.size, one.meta) == (other.cursor, other.size, other.meta)
+        np.testing.assert_array_equal(one.targets["label"], other.targets["label"])
+        assert one.inputs["image"].dtype == other.inputs["image"].dtype == np.float32
+        np.testing.assert_allclose(one.inputs["image"], other.inputs["image"], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_both_engines_give_the_same_batches_over_epochs(folder: Path, name: str) -> None:
+    augment = LISTS[name]
+    normalised = any(isinstance(operation, p.NormalizeParams) for operation in augment)
+    ours = batches(folder, 10, "python", augment=augment)
+    theirs = batches(folder, 10, "tf.data", augment=augment)
+    assert {batch.epoch for batch in ours} == {0, 1, 2} or len(ours) == 10
+    assert_equal(ours, theirs, 1e-4 * (5 if normalised else 255))
+
+
+def test_grey_input(folder: Path) -> None:
+    # colour to grey is a weighted sum, which libjpeg takes from the luma of the file and Pillow computes from RGB
+    assert_equal(batches(folder, 3, "python", channels=1), batches(folder, 3, "tf.data", channels=1), 4.0)
+
+
+def test_a_stream_restored_at_any_batch_goes_on_identically(folder: Path) -> None:
+    augment = LISTS["crop first"]
+    whole = batches(folder, 11, "tf.data", augment=augment)
+    for place in (0, 2, 4, 7):
+        rest = batches(folder, 10 - place, "tf.data", cursor=whole[place].cursor, augment=augment)
+        assert_equal(whole[place + 1 :], rest, 0)
+
+
+def test_options_of_the_pipeline(folder: Path) -> None:
+    for options in (
+        {"limit": 10},
+        {"batch_drop_remainder": True},
+        {"shuffle_buffer_size": 0},
+        {"split": "train[:50%]+test"},
+    ):
+        assert_equal(batches(folder, 6, "python", **options), batches(folder, 6, "tf.data", **options), 0.03)
+    evaluation = batches(folder, 1, "tf.data", mode=PipelineMode.EVALUATION)
+    assert evaluation[0].size == 4
+    prediction = batches(folder, 1, "tf.data", mode=PipelineMode.PREDICTION)
+    assert prediction[0].targets == {}
+
+
+def test_a_damaged_image_is_named(folder: Path, tmp_path: Path) -> None:
+    from scena.data.image.writer import IMAGE_SCHEMA
+    from scena.data.records.writing import write_records
+
+    good = (folder.parent / "flowers" / "daisy" / "daisy_000.jpg").read_bytes()
+    values = [
+        {"image": good if i != 5 else good[:300], "label": 0, "height": 1, "width": 1, "name": f"image {i}"}
+        for i in range(9)
+    ]
+    write_records(values, IMAGE_SCHEMA, tmp_path, split="train")
+    with pytest.raises(DataError, match="image 5"):
+        batches(tmp_path, 2, "tf.data", split="train")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"on_error": "skip"}, "no buckets and no on_error=skip"),
+        ({"source": ImageFilesParams(images=Path(__file__).parent)}, "reads image records"),
+    ],
+)
+def test_what_only_python_can_do_is_said(options: dict[str, Any], text: str, folder: Path, tmp_path: Path) -> None:
+    source = options.pop("source", None) or ImageRecordsParams(records=folder)
+    if isinstance(source, ImageFilesParams):
+        source = ImageFilesParams(images=class_folders(tmp_path / "x", {"a": 2}))
+    params = ImagePipelineParams(engine="tf.data", **options)
+    with pytest.raises(ParamsError, match=text):
+        ImageData(ImageDataParams()).create_pipeline(PipelineMode.TRAINING, params, source)
+
+
+def test_plain_pipeline_parameters_work_too(folder: Path) -> None:
+    data = ImageData(ImageDataParams(image_shape=[24, 24, 3]))
+    pipeline = data.create_pipeline(
+        PipelineMode.EVALUATION, DataPipelineParams(batch_size=4, num_processes=0), ImageRecordsParams(records=folder)
+    )
+    with pipeline.stream() as stream:
+        assert next(stream).inputs["image"].shape == (4, 24, 24, 3)
