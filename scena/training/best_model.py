@@ -49,7 +49,9 @@ class BestModelDirectory:
             weights = [keras.ops.convert_to_numpy(variable.value) for variable in self._variables()]
             self._unwritten = weights, result
             logger.warning(
-                "Cannot write the best model to %s: %s. It is kept in memory and tried again.", self.path, error
+                "Cannot write the best model to %s: %s. It is kept in memory and tried again.",
+                self.path,
+                error.strerror or error,
             )
 
     def retry(self) -> None:

@@ -101,7 +101,7 @@ class CheckpointStore:
             recover_directory(self.path(step))
             aside.mkdir(parents=True)
         except OSError as error:
-            raise self._failure(step, error) from error
+            raise self.failure(step, error) from error
         return aside
 
     def commit(self, step: int, tensors: TensorBuffer, state: StoredState, pinned: int | None = None) -> Path:
@@ -123,7 +123,7 @@ class CheckpointStore:
             put_in_place(aside, final)
         except OSError as error:
             recover_directory(final)
-            raise self._failure(step, error) from error
+            raise self.failure(step, error) from error
         self._remove_old(step, pinned)
         return final
 
@@ -187,7 +187,8 @@ class CheckpointStore:
         shutil.rmtree(aside, ignore_errors=True)
         self.path(step).rename(aside)
 
-    def _failure(self, step: int, error: OSError) -> CheckpointError:
+    def failure(self, step: int, error: OSError) -> CheckpointError:
+        """The error of a checkpoint that cannot be written."""
         reason = error.strerror or str(error)
         return CheckpointError(f"Cannot write the checkpoint {self.path(step)}: {reason}. {self.last_good()}")
 

@@ -61,7 +61,7 @@ class CheckpointWriter:
             self._buffer.fill(arrays())
         except (CheckpointError, OSError) as error:
             self.store.abandon(step)
-            self._failed(error)
+            self._failed(step, error)
             return
         self.waited = time.perf_counter() - begun
         self._pending = self._thread.submit(self._write, step, state, pinned)
@@ -81,12 +81,12 @@ class CheckpointWriter:
         try:
             self.store.commit(step, self._buffer, state, pinned)
         except (CheckpointError, OSError) as error:
-            self._failed(error)
+            self._failed(step, error)
         else:
             if self.failure is not None:
                 logger.info("Checkpoints can be written again: %s", self.store.path(step))
             self.failure = None
 
-    def _failed(self, error: Exception) -> None:
-        self.failure = error if isinstance(error, CheckpointError) else CheckpointError(str(error))
+    def _failed(self, step: int, error: CheckpointError | OSError) -> None:
+        self.failure = error if isinstance(error, CheckpointError) else self.store.failure(step, error)
         logger.warning("%s The training goes on; the next checkpoint is tried when it is due.", self.failure)
