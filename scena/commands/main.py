@@ -23,7 +23,9 @@ COMMANDS = {
     "lav": Command("lav", "load and validate exported models (also: evaluate)"),
     "evaluate-dump": Command("evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
     "predict": Command("predict", "predict with exported models; several vote"),
-    "benchmark-input": Command("benchmark_input", "measure the input pipeline of a scenario and find what slows it down"),
+    "benchmark-input": Command(
+        "benchmark_input", "measure the input pipeline of a scenario and find what slows it down"
+    ),
     "records": Command("records", "images and data sets as record files: write, convert, info, preview"),
     "export": Command("export", "convert an exported model to SavedModel, ONNX or LiteRT, and check it"),
     "adapt": Command("adapt", "write an exported model anew with changed parameters and the same weights"),
@@ -32,6 +34,7 @@ COMMANDS = {
     "sets": Command("sets", "list the sets of configuration files, or save a run as a set"),
     "runs": Command("runs", "list runs in a table, compare two of them"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
+    "zoo": Command("zoo", "list networks with their parameters and operations"),
     "new": Command("new", "write a runnable scenario to start from"),
     "completion": Command("completion", "print the shell completion for bash or zsh"),
 }

@@ -69,6 +69,10 @@ class TensorFlowEngine:
         outputs = self._evaluate({"inputs": inputs, "targets": targets})
         return {name: np.asarray(value) for name, value in outputs.items()}
 
+    def graph(self) -> Any:
+        """The TensorFlow graph of a block of training steps; None in eager mode."""
+        return None if self._eager else self._train.get_concrete_function().graph
+
     def _compile(self, function: Any, signature: Any) -> Any:
         return function if self._eager else tf.function(function, input_signature=[signature])
 

@@ -10,6 +10,7 @@ import numpy as np
 from scena.data.batch import Batch
 from scena.data.cursor import Cursor
 from scena.data.pipeline import BatchStream
+from scena.model.tensorboard_data import split_results
 from scena.model.tf_engine import Arrays
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
@@ -47,6 +48,7 @@ class TrainingLoop:
             callbacks, model=run.model, epochs=run.params.epochs, steps=run.steps_per_epoch, verbose=0
         )
         self._watching = [callback for callback in callbacks if _sees_batches(callback)]
+        self._foreign_watching = any(callback not in self._own for callback in self._watching)
         self._validation = validation
         self._state = state
         self._requests = requests
@@ -132,11 +134,11 @@ class TrainingLoop:
         for trigger in (run.params.val_every_n, run.params.lav_every_n, run.params.checkpoint_every):
             until = trigger.steps_until_due(run.progress.step)
             longest = longest if until is None else min(longest, until)
-        for callback in self._watching:
-            # a callback of Keras does not say whether it looks at the weights, so it sees each step at once
-            until = callback.steps_until_weights(run.progress.step) if isinstance(callback, TrainerCallback) else 1
+        for callback in self._own:
+            until = callback.steps_until_weights(run.progress.step)
             longest = longest if until is None else min(longest, until)
-        return longest
+        # a callback of Keras does not say whether it looks at the weights, so it sees each step at once
+        return min(longest, 1) if self._foreign_watching else longest
 
     def _next_batches(self) -> list[Batch]:
         """The batches of the next block; none at the end of the epoch."""
@@ -226,7 +228,10 @@ class TrainingLoop:
         if lav and self._validation is not None:
             for name, source in self.run.params.gen.lav_gen().items():
                 prefix = f"lav_{name}_" if name else "lav_"
-                logs |= {f"{prefix}{key}": value for key, value in self._validation.run(source, self._counted).items()}
+                numbers, data = split_results(self._validation.run(source, self._counted))
+                logs |= {f"{prefix}{key}": value for key, value in numbers.items()}
+                for callback in self._own:
+                    callback.on_data({f"{prefix}{key}": value for key, value in data.items()})
             self._last_time["lav"] = time.monotonic()
         if logs:
             for callback in self._own:
@@ -278,6 +283,8 @@ def stacked(block: list[Batch], part: str) -> Arrays:
 
 
 def _sees_batches(callback: keras.callbacks.Callback) -> bool:
+    if isinstance(callback, TrainerCallback) and not callback.wants_batches():
+        return False
     base = keras.callbacks.Callback
     hooks = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
     return any(getattr(type(callback), hook) is not getattr(base, hook) for hook in hooks)

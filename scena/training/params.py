@@ -6,7 +6,7 @@ from typing import Generic, Literal, TypeVar
 
 from scena.devices.params import DeviceParams
 from scena.params import Params, param
-from scena.training.callbacks.params import EarlyStoppingParams
+from scena.training.callbacks.params import EarlyStoppingParams, TensorBoardParams
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipeline_params import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams
@@ -65,6 +65,8 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         None, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
     )
     force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model")
+    profile: bool = param(False, help="record some steps for TensorBoard's Profile tab (extra 'profile')")
+    profile_steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
     stop_on_nan: bool = param(True, help="stop when the loss is no longer finite")
     progress_every: float = param(
         10.0, gt=0, help="seconds between two progress lines when the output is not a terminal"
@@ -76,6 +78,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
     warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
+    tensorboard: TensorBoardParams = param(flat=True, help="what TensorBoard shows")
     device: DeviceParams = param(flat=True, help="what to compute on")
 
     def __post_init__(self) -> None:
@@ -83,6 +86,10 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
             raise ValueError(f"ema_decay is a rate from 0 to 1, or -1 for an automatic one; received {self.ema_decay}")
         if self.xla and self.force_eager:
             raise ValueError("xla and force_eager exclude each other: XLA compiles what eager mode runs op by op")
+        if len(self.profile_steps) != 2 or self.profile_steps[0] > self.profile_steps[1]:
+            raise ValueError(
+                f"profile_steps are the first and the last step, such as 10 29; received {self.profile_steps}"
+            )
         if self.no_train_scope is not None:
             try:
                 re.compile(self.no_train_scope)

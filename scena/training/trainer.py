@@ -16,6 +16,7 @@ from scena.training.callbacks.history import HistoryWriter
 from scena.training.callbacks.plateau import PlateauWatcher
 from scena.training.callbacks.progress import ProgressDisplay
 from scena.training.callbacks.tensorboard import TensorBoardEvents
+from scena.training.callbacks.tensorboard_extras import Profiler
 from scena.training.checkpoint import CheckpointStore
 from scena.training.directory import create_directory, default_directory, log_file, run_paths, settle_paths
 from scena.training.errors import TrainingError, TrainingInterrupted
@@ -93,8 +94,11 @@ class Trainer:
         own: list[keras.callbacks.Callback] = [
             ProgressDisplay(self.params.progress_every),
             HistoryWriter(),
-            TensorBoardEvents(),
         ]
+        if self.params.tensorboard.write:
+            own.append(TensorBoardEvents())
+        if self.params.profile:
+            own.append(Profiler(*self.params.profile_steps))
         if self.params.export_best:
             own.insert(1, BestModel())
         stopping = self.params.early_stopping

@@ -20,7 +20,8 @@ def test_a_picture_of_the_schedule(tmp_path: Path, capsys: Any) -> None:
     flags = ["--learning_rate", "OneCycle", "--learning_rate.lr", "0.1", "--trainer.epochs", "5"]
     assert main(["params", "tests.toy", "--plot_lr", str(file), *flags]) == 0
     assert "OneCycle over 5 epochs (4 steps)" in capsys.readouterr().out
-    picture = Image.open(file).convert("RGB")
+    with Image.open(file) as opened:
+        picture = opened.convert("RGB")
     assert picture.size == (800, 450)
     assert len(picture.getcolors(maxcolors=100_000) or []) > 50  # there are curves
 
@@ -37,7 +38,8 @@ def test_the_finder_suggests_a_rate_and_draws_it(tmp_path: Path, capsys: Any) ->
     flag, value = capsys.readouterr().out.splitlines()[0].split()
     assert flag == "--learning_rate.lr"
     assert 1e-5 < float(value) < 10
-    assert Image.open(file).size == (800, 450)
+    with Image.open(file) as picture:
+        assert picture.size == (800, 450)
     assert not (tmp_path / "checkpoint").exists()
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 if TYPE_CHECKING:
+    from scena.model.tensorboard_data import TensorBoardData
     from scena.training.run import TrainingRun
 
 
@@ -24,6 +25,9 @@ class TrainerCallback(keras.callbacks.Callback):
     def on_validation(self, logs: dict[str, float]) -> None:
         """Called after a validation or LAV with its results (`val_…` and `lav_…`), at whatever step it happened."""
 
+    def on_data(self, data: "dict[str, TensorBoardData]") -> None:
+        """Called after LAV with what its evaluator returned beside numbers, by name."""
+
     def inside_epoch(self, logs: dict[str, float]) -> None:
         """Called after a validation or LAV that was not at the end of an epoch, with its results."""
 
@@ -32,6 +36,10 @@ class TrainerCallback(keras.callbacks.Callback):
 
         Setting `model.stop_training` here makes this epoch the last one, so that LAV runs in it.
         """
+
+    def wants_batches(self) -> bool:
+        """Whether the hooks of batches have to be called, if there are any; asked once, when the training begins."""
+        return True
 
     def steps_until_weights(self, step: int) -> int | None:
         """After how many more steps `on_train_batch_end` wants to see the weights as they are then; the block ends there.

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from scena.params import Params, param
+from scena.training.trigger import Trigger
 
 
 class EarlyStoppingParams(Params):
@@ -22,3 +23,21 @@ class EarlyStoppingParams(Params):
         low, high = self.lower_threshold, self.upper_threshold
         if low is not None and high is not None and low > high:
             raise ValueError(f"lower_threshold {low} is above upper_threshold {high}")
+
+
+class TensorBoardParams(Params):
+    """What is written for TensorBoard."""
+
+    write: bool = param(True, help="write event files at all")
+    scalars_every: Trigger = param(Trigger(1), help="values of the training every so many epochs or steps")
+    histograms: Trigger = param(Trigger(0), help="distributions of the weights every so many epochs (0: never)")
+    gradients: bool = param(False, help="distributions of the gradients too, whenever there are those of the weights")
+    graph: bool = param(False, help="the graph of a training step")
+
+    def __post_init__(self) -> None:
+        if self.scalars_every.unit == "seconds" or not self.scalars_every:
+            raise ValueError("scalars_every is counted in epochs or steps, for example 1 or 100steps")
+        if self.histograms.unit != "epochs":
+            raise ValueError("histograms is counted in epochs")
+        if self.gradients and not self.histograms:
+            raise ValueError("gradients needs histograms, for example --tensorboard.histograms 1")

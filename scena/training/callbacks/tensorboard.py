@@ -9,7 +9,9 @@ import tensorflow as tf
 
 from scena.data.batch import Batch
 from scena.model.tensorboard import collect_tensorboard
+from scena.model.tensorboard_data import TensorBoardData
 from scena.training.callbacks.base import TrainerCallback
+from scena.training.callbacks.tensorboard_extras import write_histograms, write_parameters
 from scena.training.event_files import cut_back, event_sizes
 
 
@@ -20,11 +22,56 @@ class TensorBoardEvents(TrainerCallback):
         super().__init__()
         self._writers: dict[str, Any] = {}
         self._layers_offer = True
+        self._offered_at = -1
+        self._graph_written = False
+
+    def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
+        """Writes the parameters, unless a run goes on that has written them."""
+        if self.run.resumed_from is None:
+            params = self.run.params
+            with self._writer("train").as_default():
+                write_parameters(params, type(params)(scenario=params.scenario, gen=params.gen))
+
+    def wants_batches(self) -> bool:
+        """Only if values are written by steps."""
+        return self.run.params.tensorboard.scalars_every.unit == "steps"
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
+        """Writes the values of a step, if that was asked for."""
+        if self.run.params.tensorboard.scalars_every.due_at_step(self.run.progress.step + 1):
+            self._write("train", logs or {}, self.run.progress.step + 1, flush=False)
+
+    def on_block_end(self, steps: int, logs: dict[str, float]) -> None:
+        """Writes the graph, once it has been made."""
+        if self.run.params.tensorboard.graph and not self._graph_written and self.run.resumed_from is None:
+            graph = self.run.engine.graph()
+            if graph is not None:
+                with self._writer("train").as_default():
+                    tf.summary.graph(graph)
+        self._graph_written = True
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Writes the training's values of this epoch."""
         own = {name: value for name, value in (logs or {}).items() if not name.startswith(("val_", "lav_"))}
-        self._write("train", {**own, "learning_rate": self.run.learning_rate()})
+        settings = self.run.params.tensorboard
+        if settings.scalars_every.due_at_epoch(epoch + 1):
+            self._write("train", {**own, "learning_rate": self.run.learning_rate()})
+        elif settings.scalars_every.unit == "steps":
+            self._write("train", {"learning_rate": self.run.learning_rate()})
+        if settings.histograms.due_at_epoch(epoch + 1):
+            with self._writer("train").as_default(), self.run.train_data.stream(repeat=False) as batches:
+                write_histograms(
+                    self.run.model,
+                    next(iter(batches)),
+                    gradients=settings.gradients,
+                    step=self.run.progress.step,
+                )
+
+    def on_data(self, data: dict[str, TensorBoardData]) -> None:
+        """Writes pictures, curves and the like of an evaluator."""
+        with self._writer("lav").as_default():
+            for name, value in data.items():
+                value.write(name.removeprefix("lav_"), self.run.progress.step)
 
     def on_validation(self, logs: dict[str, float]) -> None:
         """Writes the values of a validation, and what the network's layers offer on its first batch."""
@@ -32,7 +79,9 @@ class TensorBoardEvents(TrainerCallback):
             self._write(
                 name, {key.removeprefix(f"{name}_"): v for key, v in logs.items() if key.startswith(f"{name}_")}
             )
-        self._write_offered()
+        if self._offered_at != self.run.progress.step:  # a validation and LAV may come after the same step
+            self._offered_at = self.run.progress.step
+            self._write_offered()
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         """Closes the files."""
@@ -40,14 +89,15 @@ class TensorBoardEvents(TrainerCallback):
             writer.close()
         self._writers.clear()
 
-    def _write(self, name: str, values: dict[str, float]) -> None:
+    def _write(self, name: str, values: dict[str, float], step: int | None = None, flush: bool = True) -> None:
         scalars = {key: value for key, value in values.items() if np.ndim(value) == 0}
         if not scalars:
             return
         with self._writer(name).as_default():
             for key, value in scalars.items():
-                tf.summary.scalar(key, float(value), step=self.run.progress.step)
-        self._writer(name).flush()
+                tf.summary.scalar(key, float(value), step=self.run.progress.step if step is None else step)
+        if flush:
+            self._writer(name).flush()
 
     def _write_offered(self) -> None:
         pipeline = self.run.val_data
