@@ -1,5 +1,6 @@
 """The directory of a run: found free, created, locked against overwriting, with its log file."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -104,6 +105,11 @@ class _LogFile(logging.FileHandler):
         if not self._failed:
             self._failed = True
             sys.stderr.write(f"Cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
+
+    def close(self) -> None:
+        """Closes the file; what could not be written before cannot be written now either."""
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 @contextmanager
