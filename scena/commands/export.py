@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
     options, rest = parse_options(ConvertOptions, arguments[1:])
     options.export_dir = [Path(arguments[0])]
     _check(options, rest)
-    scenario, (export,) = open_exports(options, "export")
+    _, (export,) = open_exports(options, "export")
     default = ConvertRoot(data=export.trainer_params.gen.val_gen())
     parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
     if parsed.params.data is None:
@@ -86,7 +86,9 @@ def _check(options: ConvertOptions, rest: list[str]) -> None:
 def _inputs(data: Any, pipeline: Any, source: DataGeneratorParams, samples: int) -> "Arrays":
     from scena.data.modes import PipelineMode
 
-    plain = pipeline.replace(batch_size=samples, num_processes=0, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])  # fmt: skip
+    plain = pipeline.replace(
+        batch_size=samples, num_processes=0, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[]
+    )
     with data.create_pipeline(PipelineMode.EVALUATION, plain, source).stream(repeat=False) as batches:
         inputs: Arrays = next(batches).inputs
     return inputs

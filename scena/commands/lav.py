@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.reporting import Reporter
 from scena.commands.results import print_results
 from scena.commands.scenario_argument import start_work
 from scena.data.params import DataGeneratorParams
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from scena.data.sample import Sample
     from scena.scenario.loading import LoadedExport
 
-USAGE = """usage: scena lav --export_dir DIR… [--data.…] [--lav.…] [--dump FILE] [--json FILE]
+USAGE = """usage: scena lav --export_dir DIR… [--data.…] [--lav.…] [--dump FILE] [--report DIR] [--json FILE]
 
 Loads exported models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data.
 Several models are validated in one pass, each on its own and all together by vote.
@@ -33,6 +34,7 @@ class LavOptions(ExportOptions):
 
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
     dump: Path | None = param(None, help="write targets and predictions to this file, for scena evaluate-dump")
+    report: Path | None = param(None, help="write a page with plots and examples of errors to this directory")
 
 
 class LavRoot(Params):
@@ -59,10 +61,13 @@ def run(arguments: list[str]) -> int:
     if source is None:
         raise ScenarioError("The run had no validation data; name some with --data.")
     start_work()
+    reporter = Reporter(options.report, exports, source) if options.report is not None else None
     with contextlib.ExitStack() as stack:
         observers = _observers(stack, options, exports)
-        results = validate(scenario, exports, parsed.params.lav, source, observers)
+        results = validate(scenario, exports, parsed.params.lav, source, observers, reporter)
     print_results(results, options.json)
+    if reporter is not None:
+        print(f"Report: {reporter.write(results)}")
     return 0
 
 
@@ -85,6 +90,7 @@ def validate(
     params: LAVParams,
     source: DataGeneratorParams,
     observers: list[Observer],
+    reporter: Reporter | None = None,
 ) -> dict[str, dict[str, Any]]:
     """The results by model and part of the data; several models run in one pass where they share their inputs."""
     groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
@@ -93,8 +99,12 @@ def validate(
         lav = scenario.create_multi_lav([export.directory for export in group], params)
         first = next(iter(lav.lavs.values()))
         for part, part_source in source.parts().items():
-            for name, values in _run(lav, first, part, part_source, observers).items():
-                results[" ".join(filter(None, [name, part]))] = values
+            watching = [*observers, reporter.observe] if reporter is not None else observers
+            for name, values in _run(lav, first, part, part_source, watching).items():
+                title = " ".join(filter(None, [name, part]))
+                results[title] = values
+                if reporter is not None:
+                    reporter.add(title, name, part, lav.lavs[name].evaluator if name in lav.lavs else lav.evaluator)
     return results
 
 

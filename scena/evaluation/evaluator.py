@@ -1,10 +1,13 @@
 """`Evaluator`: measures in plain Python, on samples as they come out of post-processing."""
 
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from scena.data.sample import Sample
 from scena.evaluation.params import EvaluatorParams
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TEvaluatorParams = TypeVar("TEvaluatorParams", bound=EvaluatorParams)
 
@@ -36,3 +39,11 @@ class Evaluator(Generic[TEvaluatorParams]):
     def result(self) -> dict[str, Any]:
         """The named results: numbers."""
         return {}
+
+    def plots(self) -> "dict[str, Figure]":
+        """Figures for `scena lav --report`, by title: `matplotlib.figure.Figure` objects drawn from what was counted."""
+        return {}
+
+    def class_names(self) -> list[str]:
+        """The names of the classes for a report, in the order of their numbers; empty to show the numbers."""
+        return []
