@@ -9,7 +9,11 @@ import pytest
 from tests.house.sources import ROOT, module_name, python_files
 
 # Modules of scena/data that exist for TensorFlow, and are imported when they are used.
-TENSORFLOW_DATA = {"scena.data.records.tensors", "scena.data.image.augment.tensors"}
+TENSORFLOW_DATA = {
+    "scena.data.image.augment.tensors",
+    "scena.data.image.tensor_pipeline",
+    "scena.data.records.tensors",
+}
 
 PROBE = """
 import importlib, sys

@@ -13,6 +13,7 @@ from scena.data.image.augment import params as p
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
+from scena.data.image.tensor_pipeline import decode_jpeg_part
 from scena.data.image.writer import write_images
 from scena.params import ParamsError
 from tests.data.image.pictures import class_folders, picture, save
@@ -61,13 +62,12 @@ def test_both_engines_give_the_same_batches_over_epochs(folder: Path, name: str)
     normalised = any(isinstance(operation, p.NormalizeParams) for operation in augment)
     ours = batches(folder, 10, "python", augment=augment)
     theirs = batches(folder, 10, "tf.data", augment=augment)
-    assert {batch.epoch for batch in ours} == {0, 1, 2} or len(ours) == 10
+    assert {batch.epoch for batch in ours} == {0, 1}
     assert_equal(ours, theirs, 1e-4 * (5 if normalised else 255))
 
 
 def test_grey_input(folder: Path) -> None:
-    # colour to grey is a weighted sum, which libjpeg takes from the luma of the file and Pillow computes from RGB
-    assert_equal(batches(folder, 3, "python", channels=1), batches(folder, 3, "tf.data", channels=1), 4.0)
+    assert_equal(batches(folder, 3, "python", channels=1), batches(folder, 3, "tf.data", channels=1), 0.02)
 
 
 def test_a_stream_restored_at_any_batch_goes_on_identically(folder: Path) -> None:
@@ -129,3 +129,21 @@ def test_plain_pipeline_parameters_work_too(folder: Path) -> None:
     )
     with pipeline.stream() as stream:
         assert next(stream).inputs["image"].shape == (4, 24, 24, 3)
+
+
+def test_a_part_of_a_jpeg_has_the_values_of_the_whole() -> None:
+    import io
+
+    import tensorflow as tf
+
+    rng = np.random.default_rng(0)
+    for number in range(200):
+        height, width = (int(size) for size in rng.integers(20, 120, 2))
+        file = io.BytesIO()
+        options = {"subsampling": int(rng.integers(3)), "progressive": bool(rng.integers(2)), "quality": 90}
+        Image.fromarray(picture(number, height, width)).save(file, "JPEG", **options)
+        whole = np.asarray(Image.open(file))
+        rows, columns = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
+        top, left = int(rng.integers(height - rows + 1)), int(rng.integers(width - columns + 1))
+        part = decode_jpeg_part(tf.constant(file.getvalue()), (top, left, rows, columns), width).numpy()
+        np.testing.assert_array_equal(part, whole[top : top + rows, left : left + columns])

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from scena.data.datasets.params import SPLIT_HELP
 from scena.data.modes import PipelineMode
-from scena.data.params import DataPipelineParams, DataProcessorParams
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorParams
 from scena.params.declare import Params, param
 from scena.params.errors import ParamsError
 
@@ -172,9 +173,20 @@ class DecodeImageParams(DataProcessorParams, builds=".processor:DecodeImage"):
 class ImagePipelineParams(DataPipelineParams):
     """How images become batches."""
 
+    split: str | None = param(None, help=SPLIT_HELP)
     augment: list[OperationParams] = param([], help="operations on each image, in order")
     engine: str = param(
         "python",
         choices=["python", "tf.data"],
         help="python: any source and processor, in worker processes; tf.data: image records, in TensorFlow's threads",
     )
+
+
+class ImageDataParams(DataBaseParams, builds="scena.data.image.database:ImageData"):
+    """Images of one size and their class. What augmentations leave at another size is scaled."""
+
+    image_shape: list[int] = param([224, 224, 3], ge=1, help="height, width and channels (3 or 1) of the model's input")
+
+    def __post_init__(self) -> None:
+        if len(self.image_shape) != 3 or self.image_shape[2] not in (1, 3):
+            raise ParamsError(f"image_shape is height, width and 1 or 3 channels. Received: {self.image_shape}")

@@ -40,7 +40,10 @@ class DecodeImage(MappingDataProcessor[DecodeImageParams]):
         """The sample with an array in place of the encoded image."""
         data = sample.inputs[self.params.image]
         if isinstance(data, bytes):
-            image = decode_image(data, self.params.channels)
+            try:
+                image = decode_image(data, self.params.channels)
+            except DataError as error:
+                raise DataError(f"{self.params.image!r} of {sample.identity()}: {error}") from None
         else:
             image = np.asarray(data)
             image = image[..., None] if image.ndim == 2 else image

@@ -1,0 +1,60 @@
+"""The data class of images with a class: decodes, augments and scales them, in Python or in tf.data."""
+
+from typing import Any, TypeVar
+
+from scena.data.database import DataBase
+from scena.data.image.augment.params import (
+    AugmentParams,
+    DecodeImageParams,
+    ImageDataParams,
+    ImagePipelineParams,
+    ResizeParams,
+)
+from scena.data.modes import PipelineMode
+from scena.data.params import (
+    ComposedProcessorPipelineParams,
+    DataPipelineParams,
+    DataProcessorPipelineParams,
+    SequentialProcessorPipelineParams,
+)
+from scena.data.pipeline import DataPipeline
+from scena.data.spec import ArraySpec
+
+P = TypeVar("P", bound=ImageDataParams)
+
+
+class ImageData(DataBase[P]):
+    """Inputs "image" (float32) and targets "label". Sources give encoded images or arrays of values from 0 to 255."""
+
+    def _input_layer_specs(self) -> dict[str, Any]:
+        return {"image": ArraySpec(self.params.image_shape, "float32")}
+
+    def _target_layer_specs(self) -> dict[str, Any]:
+        return {"label": ArraySpec((), "int64")}
+
+    def processors(self, pipeline_params: DataPipelineParams) -> DataProcessorPipelineParams:
+        """The data's own processors, then decoding and augmentation."""
+        groups = [
+            *(sequence.replace() for sequence in self.params.pre_proc.sequences()),
+            self.image_processors(pipeline_params),
+        ]
+        return ComposedProcessorPipelineParams(groups=groups)
+
+    def image_processors(self, pipeline_params: DataPipelineParams) -> SequentialProcessorPipelineParams:
+        """Decoding, the operations of the pipeline, and the size that the model takes."""
+        height, width, channels = self.params.image_shape
+        operations = pipeline_params.augment if isinstance(pipeline_params, ImagePipelineParams) else []
+        augment = AugmentParams(modes=set(PipelineMode), operations=[*operations, ResizeParams(size=[height, width])])
+        return SequentialProcessorPipelineParams(processors=[DecodeImageParams(channels=channels), augment])
+
+    def create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
+                        seed: int = 0) -> DataPipeline:  # fmt: skip
+        """A pipeline of the chosen engine; the pipeline's `split` takes precedence over the source's."""
+        if isinstance(pipeline_params, ImagePipelineParams):
+            if pipeline_params.split is not None and "split" in getattr(type(source), "__params__", {}):
+                source = source.replace(split=pipeline_params.split)
+            if pipeline_params.engine == "tf.data":
+                from scena.data.image.tensor_pipeline import create_tensor_pipeline
+
+                return create_tensor_pipeline(self, mode, pipeline_params, source, seed)
+        return super().create_pipeline(mode, pipeline_params, source, seed=seed)
