@@ -21,6 +21,8 @@ SPENT_SECONDS = 0.5
 """Work of less than this never starts a process: single predictions, short evaluations."""
 SHARE = 0.1
 """The share of the time that making batches must take: if the model is the bottleneck, processes do not help."""
+BATCH_SECONDS = 0.001
+"""Work a batch must take: handing one over costs about 0.05 ms, lighter work is done here."""
 MAX_PROCESSES = 8
 
 
@@ -39,7 +41,7 @@ class AutomaticEngine:
 
     def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
-        started, spent = time.perf_counter(), 0.0
+        started, spent, count = time.perf_counter(), 0.0, 0
         batches = InProcessEngine(self.work).batches(cursor, repeat)
         while self._parallel is None or not self._parallel.pool.ready():
             before = time.perf_counter()
@@ -49,9 +51,11 @@ class AutomaticEngine:
             cursor = batch.cursor
             after = time.perf_counter()
             spent += after - before
+            count += 1
             yield batch
             elapsed = time.perf_counter() - started
-            if self._parallel is None and spent > SPENT_SECONDS and spent > SHARE * elapsed and not self._impossible:
+            worth = spent > SPENT_SECONDS and spent > SHARE * elapsed and spent > BATCH_SECONDS * count
+            if worth and self._parallel is None and not self._impossible:
                 self._start(spent / elapsed)
         batches.close()  # type: ignore[attr-defined]
         yield from self._parallel.batches(cursor, repeat)

@@ -1,0 +1,169 @@
+"""Input pipelines side by side: pure Python and numpy work per sample, heavy, medium and light, with 0, 1 and 2 workers.
+
+    python benchmarks/pipeline.py [--rounds 5] [--seconds 1.0] [--picture docs/images/pipeline.svg] [--tensorflow False]
+
+Contenders take turns in each round, so that a busy machine is unfair to none; medians are printed as ratios to a plain loop.
+Then: whether memory grows with a million samples, and how fast samples of 50 MB pass.
+"""
+
+import resource
+import statistics
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pipeline_peers import contenders
+from pipeline_work import BytesData, BytesDataParams, BytesParams, RangeStreamParams, calibrated_loops
+
+from scena.data import DataPipelineParams, PipelineMode
+from scena.params import Params, param, parse_options
+
+WEIGHTS = {"heavy": 0.015, "medium": 0.0003, "light": 0.000005}
+BARS = {"heavy": {1: 0.97, 2: 1.85}, "medium": {1: 0.97, 2: 1.85}, "light": {2: 0.8}}
+Cell = tuple[str, str]
+
+
+class Options(Params):
+    """What to measure."""
+
+    rounds: int = param(5, ge=1, help="how often each contender runs in each cell")
+    seconds: float = param(1.0, gt=0, help="how long it is measured each time")
+    batch_size: int = param(32, ge=1, help="samples in a batch")
+    tensorflow: bool = param(True, help="measure tf.py_function too")
+    memory: bool = param(True, help="measure large samples and a million samples too")
+    picture: Path | None = param(None, help="draw the ratios into this file (needs matplotlib)")
+
+
+def main() -> None:
+    """Measures and prints."""
+    options, rest = parse_options(Options, sys.argv[1:])
+    if rest:
+        sys.exit(f"unexpected: {' '.join(rest)}")
+    medians = measure(options)
+    print_table(medians)
+    if options.picture is not None:
+        draw(medians, options.picture)
+    if options.memory:
+        measure_memory()
+        measure_bytes()
+
+
+def measure(options: Options) -> dict[Cell, dict[str, float]]:
+    """Samples per second: the median of all rounds, for each contender in each cell."""
+    found = contenders(options.tensorflow)
+    medians: dict[Cell, dict[str, float]] = {}
+    for task in ("PYTHON", "NUMPY"):
+        for weight, seconds in WEIGHTS.items():
+            loops = calibrated_loops(task, seconds)
+            speeds: dict[str, list[float]] = {name: [] for name in found}
+            for _ in range(options.rounds):
+                for name, (how, workers) in found.items():
+                    with how(task, loops, options.batch_size, workers) as batches:
+                        speeds[name].append(speed(batches, options))
+            medians[task, weight] = {name: statistics.median(values) for name, values in speeds.items()}
+            print(
+                f"{task} {weight}: {1e6 / medians[task, weight]['plain loop']:.1f} µs a sample in a plain loop",
+                flush=True,
+            )
+    return medians
+
+
+def speed(batches: Any, options: Options) -> float:
+    """Samples per second once it is running."""
+    warm = time.perf_counter()
+    count = 0
+    while count < 3 or time.perf_counter() - warm < 0.3 * options.seconds:
+        next(batches)
+        count += 1
+    start = time.perf_counter()
+    count = 0
+    while time.perf_counter() - start < options.seconds:
+        next(batches)
+        count += 1
+    return count * options.batch_size / (time.perf_counter() - start)
+
+
+def print_table(medians: dict[Cell, dict[str, float]]) -> None:
+    """Ratios to the plain loop, and what is missed."""
+    names = list(next(iter(medians.values())))
+    print("\n| | " + " | ".join(f"{task} {weight}" for task, weight in medians) + " |")
+    print("| --- |" + " ---: |" * len(medians))
+    for name in names:
+        cells = [f"{values[name] / values['plain loop']:.2f}" for values in medians.values()]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+    for (task, weight), values in medians.items():
+        for workers, bar in BARS[weight].items():
+            ratio = values[f"scena, {workers}"] / values["plain loop"]
+            if ratio < bar:
+                print(f"below its bar: {task} {weight}, {workers} workers: {ratio:.2f} < {bar}")
+        for name, value in values.items():
+            ours = values.get(f"scena, {name[-1]}", 0.0)
+            if not name.startswith(("scena", "plain")) and value > ours:
+                print(f"behind {name}: {task} {weight}: {ours / value:.2f}")
+
+
+def draw(medians: dict[Cell, dict[str, float]], path: Path) -> None:
+    """The same as bars."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(medians), figsize=(3 * len(medians), 3.2), sharey=True)
+    for axis, ((task, weight), values) in zip(axes, medians.items(), strict=True):
+        names = [name for name in values if name != "plain loop"]
+        ratios = [values[name] / values["plain loop"] for name in names]
+        axis.barh(
+            names[::-1], ratios[::-1], color=["#2a6f97" if n.startswith("scena") else "#bbbbbb" for n in names[::-1]]
+        )
+        axis.axvline(1, color="black", linewidth=0.8)
+        axis.set_title(f"{task} {weight}", fontsize=9)
+    figure.supxlabel("speed relative to a plain loop", fontsize=9)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def measure_bytes() -> None:
+    """How fast samples of 50 MB pass."""
+    source = np.ones(50 << 20, np.uint8)
+    target = np.empty_like(source)
+    copies = []
+    for _ in range(20):
+        start = time.perf_counter()
+        target[:] = source
+        copies.append(time.perf_counter() - start)
+    memcpy = 50 / 1024 / statistics.median(copies)
+    for workers in (1, 2):
+        params = DataPipelineParams(batch_size=1, num_processes=workers)
+        pipeline = BytesData(BytesDataParams()).create_pipeline(PipelineMode.TRAINING, params, BytesParams())
+        with closing(pipeline), pipeline.stream() as stream:
+            for _ in range(20):
+                next(stream)
+            start = time.perf_counter()
+            for _ in range(60):
+                next(stream)
+            passed = 60 * 50 / 1024 / (time.perf_counter() - start)
+        print(f"samples of 50 MB, {workers} workers: {passed:.1f} GB/s (memcpy {memcpy:.1f} GB/s)")
+
+
+def measure_memory() -> None:
+    """Whether memory grows with the number of samples."""
+    from pipeline_work import BenchData, BenchDataParams
+
+    for count in (100_000, 1_000_000):
+        params = DataPipelineParams(batch_size=256, num_processes=2)
+        source = RangeStreamParams(count=count)
+        pipeline = BenchData(BenchDataParams()).create_pipeline(PipelineMode.EVALUATION, params, source)
+        with closing(pipeline), pipeline.stream() as stream:
+            seen = sum(batch.size for batch in stream)
+        ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        theirs = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        print(f"{seen:,} samples: peak {ours:.0f} MB here, {theirs:.0f} MB in the largest worker")
+
+
+if __name__ == "__main__":
+    main()

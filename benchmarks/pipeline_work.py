@@ -1,0 +1,149 @@
+"""The work that benchmarks/pipeline.py measures, in a module of its own because worker processes import it."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from scena.data import (
+    ArraySpec,
+    DataBase,
+    DataBaseParams,
+    DataGenerator,
+    DataGeneratorParams,
+    DataProcessorParams,
+    MappingDataProcessor,
+    RandomAccessGenerator,
+    Sample,
+)
+from scena.params import param
+
+SIZE = 32
+"""Numbers in a sample."""
+
+
+def python_task(values: np.ndarray[Any, Any], loops: int) -> np.ndarray[Any, Any]:
+    """Pure Python functions: arithmetic on single numbers."""
+    total = int(values[0])
+    for step in range(loops):
+        total = (total * 31 + step) % 65_521
+    result = values.copy()
+    result[0] = total
+    return result
+
+
+def numpy_task(values: np.ndarray[Any, Any], loops: int) -> np.ndarray[Any, Any]:
+    """Several numpy operations on a small array."""
+    for _ in range(loops):
+        values = np.sqrt(values * values + 1.0)
+    return values
+
+
+TASKS = {"PYTHON": python_task, "NUMPY": numpy_task}
+
+
+def calibrated_loops(task: str, seconds: float) -> int:
+    """How many loops take about so long."""
+    function, values, loops = TASKS[task], sample_values(1), 1
+    while True:
+        best = min(_time(function, values, loops) for _ in range(3))
+        if best > 0.002 or best > seconds:
+            return max(1, round(loops * seconds / best))
+        loops *= 2
+
+
+def _time(function: Any, values: np.ndarray[Any, Any], loops: int) -> float:
+    start = time.perf_counter()
+    function(values, loops)
+    return time.perf_counter() - start
+
+
+def sample_values(index: int) -> np.ndarray[Any, Any]:
+    """The raw values of a sample."""
+    return np.full(SIZE, index % 1000, np.float32)
+
+
+class RangeParams(DataGeneratorParams, builds=":Range"):
+    """Numbered samples."""
+
+    count: int = param(1000, help="number of samples")
+
+
+class Range(RandomAccessGenerator[RangeParams]):
+    """Reads a sample by its number."""
+
+    def __len__(self) -> int:
+        return self.params.count
+
+    def __getitem__(self, index: int) -> Sample:
+        return Sample(inputs={"x": sample_values(index)})
+
+
+class RangeStreamParams(RangeParams, builds=":RangeStream"):
+    """The same, one after the other."""
+
+
+class RangeStream(DataGenerator[RangeStreamParams]):
+    """Yields samples in order."""
+
+    def generate(self) -> Any:
+        """All samples."""
+        return (Sample(inputs={"x": sample_values(index)}) for index in range(self.params.count))
+
+
+class BytesParams(DataGeneratorParams, builds=":Bytes"):
+    """Large samples."""
+
+    count: int = param(40, help="number of samples")
+    megabytes: int = param(50, help="size of each")
+
+
+class Bytes(RandomAccessGenerator[BytesParams]):
+    """Hands out the same large array again and again: nothing but moving it takes time."""
+
+    _array: np.ndarray[Any, Any] | None = None
+
+    def __len__(self) -> int:
+        return self.params.count
+
+    def __getitem__(self, index: int) -> Sample:
+        if self._array is None:
+            self._array = np.ones(self.params.megabytes << 20, np.uint8)
+        return Sample(inputs={"x": self._array})
+
+
+class TaskParams(DataProcessorParams, builds=":Task"):
+    """One of the tasks."""
+
+    task: str = param("PYTHON", choices=sorted(TASKS), help="which")
+    loops: int = param(1, help="how heavy")
+
+
+class Task(MappingDataProcessor[TaskParams]):
+    """Applies the task to a sample."""
+
+    def apply(self, sample: Sample) -> Sample:
+        """One sample."""
+        return sample.new_inputs({"x": TASKS[self.params.task](sample.inputs["x"], self.params.loops)})
+
+
+class BenchDataParams(DataBaseParams, builds=":BenchData"):
+    """No parameters of its own."""
+
+
+class BenchData(DataBase[BenchDataParams]):
+    """A vector of numbers."""
+
+    def _input_layer_specs(self) -> dict[str, Any]:
+        return {"x": ArraySpec((SIZE,), "float32")}
+
+
+class BytesDataParams(DataBaseParams, builds=":BytesData"):
+    """No parameters of its own."""
+
+
+class BytesData(DataBase[BytesDataParams]):
+    """A vector of bytes."""
+
+    def _input_layer_specs(self) -> dict[str, Any]:
+        return {"x": ArraySpec((None,), "uint8")}
