@@ -1,11 +1,13 @@
 """A scenario's network, built from its data's specs: what the trainer, LAV and the predictor share."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from scena.data.database import DataBase
+from scena.model.archive import check_weights_file
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
@@ -69,9 +71,15 @@ class BuiltModel:
 
     def load_weights(self, path: Path) -> None:
         """Reads the weights, and only them, from a `model.keras`."""
+        check_weights_file(path, _size(self.prediction_model))
         try:
             self.prediction_model.load_weights(path)
         except (ValueError, OSError, KeyError) as error:
             raise ModelError(
                 f"The weights in {path} do not fit the model that its parameters describe: {error}"
             ) from error
+
+
+def _size(model: keras.Model) -> int:
+    """The bytes of all variables; none has more than eight bytes for a number."""
+    return 8 * sum(math.prod(variable.shape) for variable in model.variables)
