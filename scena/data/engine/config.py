@@ -29,7 +29,9 @@ def stored_params(params: Params) -> list[Any]:
             module, _, name = cls.__builds__.partition(":")
             _check(module, name)
         modules[cls.__module__] = None
-    return [type(params).__module__, type(params).__qualname__, to_raw(params), list(modules)]
+    raw = to_raw(params)
+    raw.pop("class", None)  # the class of the root is given exactly
+    return [type(params).__module__, type(params).__qualname__, raw, list(modules)]
 
 
 def restored_params(stored: list[Any]) -> Any:
