@@ -1,0 +1,67 @@
+"""CNN, LSTM and CTC."""
+
+from collections.abc import Callable
+from typing import Any
+
+from keras import layers, ops
+
+from scena import GraphBase, ModelBase, Sample
+
+from .params import AtrModelParams, Beam
+
+Tensors = dict[str, Any]
+
+
+class AtrGraph(GraphBase[AtrModelParams]):
+    """Reads a line from left to right; each convolution halves width and height."""
+
+    def __init__(self, params: AtrModelParams, characters: int, **kwargs: Any) -> None:
+        super().__init__(params, **kwargs)
+        self.convolutions = [layers.Conv2D(n, 3, padding="same", activation="relu") for n in params.filters]
+        self.pool = layers.MaxPool2D()
+        self.lstm = layers.Bidirectional(layers.LSTM(params.lstm, return_sequences=True))
+        self.dropout = layers.Dropout(params.dropout)
+        self.logits = layers.Dense(characters + 1)
+
+    def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
+        features = ops.expand_dims(ops.cast(inputs["img"], "float32") / 255, -1)
+        for convolution in self.convolutions:
+            features = self.pool(convolution(features))
+        places = ops.shape(features)[1]
+        length = ops.minimum(inputs["width"] // 2 ** len(self.convolutions), places)
+        inside = ops.expand_dims(ops.arange(places), 0) < ops.expand_dims(length, 1)
+        features = ops.reshape(features, (-1, places, features.shape[2] * features.shape[3]))
+        features = self.lstm(features, mask=inside)
+        logits = self.logits(self.dropout(features, training=training))
+        return {"logits": logits, "length": length, "decoded": self._decode(logits, length)}
+
+    def _decode(self, logits: Any, length: Any) -> Any:
+        """Numbers of characters; the blank is 0, as it is for the loss, and stands for nothing."""
+        decoder = self.params.decoder
+        if isinstance(decoder, Beam):
+            options = {"strategy": "beam_search", "beam_width": decoder.width, "top_paths": 1}
+        else:
+            options = {"strategy": "greedy"}
+        decoded, _ = ops.ctc_decode(logits, length, mask_index=0, **options)
+        return ops.maximum(ops.cast(decoded[0], "int32"), 0)
+
+
+class AtrModel(ModelBase[AtrModelParams]):
+    """Learns text without knowing where its characters stand; the best model has the lowest character error rate."""
+
+    def create_graph(self, characters: int) -> AtrGraph:  # type: ignore[override]
+        return AtrGraph(self.params, characters)
+
+    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        return {
+            "loss": ops.ctc_loss(targets["text"], outputs["logits"], targets["length"], outputs["length"], mask_index=0)
+        }
+
+    def _best_logging_settings(self) -> tuple[str, str]:
+        return "min", "lav_cer"
+
+    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
+        print_fn(f"{sample.targets['string']!r} was read as {sample.outputs['text']!r}")
+
+    def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
+        print_fn(f"{sample.meta}: {sample.outputs['text']}")
