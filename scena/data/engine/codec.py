@@ -3,6 +3,7 @@
 Nothing is pickled: headers are plain values (scena/data/plain.py). Arrays are written once and read where they lie.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ class SlotWriter:
         for shape, dtype in layout:
             start = aligned(self.size)
             starts.append(start)
-            self.size = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            self.size = start + math.prod(shape) * dtype.itemsize
         view = self._memory.view(self.slot, self.size)
         self.placed: list[Placed] = [
             (shape, dtype_name(dtype), start) for (shape, dtype), start in zip(layout, starts, strict=True)
@@ -73,10 +74,7 @@ def read_samples(view: Bytes, stored: Any) -> list[Sample]:
 def array_at(view: Bytes, placed: Placed) -> Array:
     """An array of a slot, not copied."""
     shape, name, start = placed
-    dtype = dtype_of(name)
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    array: Array = view[start : start + size].view(dtype).reshape(shape)
-    return array
+    return np.ndarray(shape, dtype_of(name), view.data, start)
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
