@@ -17,4 +17,8 @@ class ScenarioBaseParams(Params, Generic[TData, TModel], abstract=True):
     data: TData = param(flat=True, help="the data: specs and processors")
     model: TModel = param(flat=True, help="the network, its losses and metrics")
     evaluator: EvaluatorParams = param(flat=True, help="measures in Python on post-processed samples")
+    debug_graph_construction: bool = param(
+        False,
+        help="before a training, run graph, losses and metrics once on real data, op by op, and say what they give",
+    )
     print_eval_limit: int = param(10, ge=0, help="how many samples of a validation the model may print")

@@ -108,6 +108,17 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         model = self.create_model(data)
         return BuiltModel(data, model, model.create_root_graph(**self.graph_kwargs(data)))
 
+    def check_graph(self, pipelines: TPipelines) -> None:
+        """Runs graph, losses and metrics once on a real batch, op by op, with messages that name what is wrong."""
+        from scena.model.debugging import check_on_real_data
+
+        data = self.create_data()
+        model = self.create_model(data)
+        root = model.create_root_graph(**self.graph_kwargs(data))
+        with pipelines.train_data(data).stream(repeat=False) as batches:
+            batch = next(iter(batches))
+        check_on_real_data(model, root, batch.inputs, batch.targets)
+
     @classmethod
     def evaluator_cls(cls) -> "type[Evaluator[Any]]":
         """The class of the evaluator; the default one measures nothing."""

@@ -14,6 +14,7 @@ from scena.model.tensorboard_data import split_results
 from scena.model.tf_engine import Arrays
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
+from scena.training.numerics import HINT, bad_arrays, naming_bad_tensors
 from scena.training.run import TrainingRun, Validation
 from scena.training.state import TrainingState
 from scena.training.stopping import StopRequests
@@ -171,7 +172,7 @@ class TrainingLoop:
         if self._watching:
             self._callbacks.on_train_batch_begin(progress.step_in_epoch)
         begun = time.perf_counter()
-        with self.run.stopwatch.measuring("step"):
+        with self.run.stopwatch.measuring("step"), naming_bad_tensors(block):
             steps = self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
         seconds = (time.perf_counter() - begun) / len(block)
         for position, logs in enumerate(steps):
@@ -182,7 +183,11 @@ class TrainingLoop:
             progress.step += 1
             progress.step_in_epoch += 1
             if self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0)):
-                raise TrainingError(f"The loss is {logs['loss']} at step {progress.step} (epoch {progress.epoch + 1}).")
+                why = bad_arrays(block[position]) or HINT
+                raise TrainingError(
+                    f"The loss is {logs['loss']} at step {progress.step} (epoch {progress.epoch + 1}). "
+                    f"{why[0].upper()}{why[1:].rstrip('.')}."
+                )
         progress.cursor = block[-1].cursor
         progress.logs = dict(steps[-1])
         for callback in self._own:

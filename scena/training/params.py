@@ -68,6 +68,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     profile: bool = param(False, help="record some steps for TensorBoard's Profile tab (extra 'profile')")
     profile_steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
     stop_on_nan: bool = param(True, help="stop when the loss is no longer finite")
+    check_numerics: bool = param(False, help="stop at the first tensor that is not finite, and name it (slow)")
     progress_every: float = param(
         10.0, gt=0, help="seconds between two progress lines when the output is not a terminal"
     )

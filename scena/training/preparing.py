@@ -28,6 +28,10 @@ def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, dire
     keras.utils.set_random_seed(seed)
     if params.deterministic:
         tf.config.experimental.enable_op_determinism()
+    if params.scenario.debug_graph_construction:
+        with precision_policy(params.precision):
+            scenario.check_graph(params.gen)
+        keras.utils.set_random_seed(seed)
     with precision_policy(params.precision):
         built = scenario.build()
         model = built.training_model(params.input_gradient_penalty)

@@ -41,6 +41,9 @@ class TrainedScenario(Protocol):
     def build(self) -> "BuiltModel":
         """Creates data, model and graph."""
 
+    def check_graph(self, pipelines: Any) -> None:
+        """Runs graph, losses and metrics once on real data, with messages that name what is wrong."""
+
     def read_weights(self, directory: Path) -> "list[tuple[str, Any]]":
         """The weights of an export: paths and arrays, in order."""
 

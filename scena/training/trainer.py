@@ -12,6 +12,7 @@ from scena.devices.select import select_devices
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
+from scena.training.callbacks.epoch_table import EpochTable
 from scena.training.callbacks.history import HistoryWriter
 from scena.training.callbacks.plateau import PlateauWatcher
 from scena.training.callbacks.progress import ProgressDisplay
@@ -22,6 +23,7 @@ from scena.training.directory import create_directory, default_directory, log_fi
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.lock import locked
 from scena.training.loop import TrainingLoop
+from scena.training.numerics import checked_numerics
 from scena.training.params import TrainerParams
 from scena.training.preparing import prepare_run
 from scena.training.resumption import Resumption
@@ -91,21 +93,20 @@ class Trainer:
 
     def create_callbacks(self, run: TrainingRun) -> list[keras.callbacks.Callback]:
         """Scena's own callbacks; a subclass may add more."""
-        own: list[keras.callbacks.Callback] = [
-            ProgressDisplay(self.params.progress_every),
-            HistoryWriter(),
-        ]
+        history, best = HistoryWriter(), BestModel() if self.params.export_best else None
+        own: list[keras.callbacks.Callback] = [ProgressDisplay(self.params.progress_every), history]
+        if best is not None:
+            own.insert(1, best)
         if self.params.tensorboard.write:
             own.append(TensorBoardEvents())
         if self.params.profile:
             own.append(Profiler(*self.params.profile_steps))
-        if self.params.export_best:
-            own.insert(1, BestModel())
         stopping = self.params.early_stopping
         if stopping.n_to_go or stopping.lower_threshold is not None or stopping.upper_threshold is not None:
             own.append(EarlyStopping(stopping))
         if isinstance(run.schedule, ReduceOnPlateauSchedule):
             own.append(PlateauWatcher(run.schedule))
+        own.append(EpochTable(history, best))
         return own
 
     def _train(
@@ -136,7 +137,8 @@ class Trainer:
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), directory, params.random_seed or 0)
         loop = TrainingLoop(run, [*own, *callbacks], lav, state, requests)
         try:
-            loop.execute()
+            with checked_numerics(params.check_numerics):
+                loop.execute()
             state.writer.close()
         except StopRequested:
             raise self._interrupted(state, requests) from None
