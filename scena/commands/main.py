@@ -31,6 +31,7 @@ COMMANDS = {
     "adapt": Command("adapt", "write an exported model anew with changed parameters and the same weights"),
     "lr-find": Command("lr_find", "try learning rates in a short training and suggest one"),
     "serve": Command("serve", "serve an exported model over HTTP"),
+    "import-checkpoint": Command("import_checkpoint", "bring a TensorFlow checkpoint into a scenario's model"),
     "params": Command("params", "show the parameters of a scenario or a run"),
     "sets": Command("sets", "list the sets of configuration files, or save a run as a set"),
     "experiment": Command("experiment", "carry out the runs of a sheet: xlsx, csv or yaml"),

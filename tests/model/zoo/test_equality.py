@@ -110,7 +110,7 @@ def test_weights_that_do_not_fit() -> None:
     with pytest.raises(ModelError, match=r"do not fit dense_?\d*, which has \[\(16, 7\), \(7,\)\]"):
         copy_weights(network, create_network("ResNet20CIFAR", num_classes=7, factor=4, depth=0.1))
     with pytest.raises(ModelError, match="ResNet20CIFAR has 15 layers with weights and ResNet20CIFAR has"):
-        copy_weights(network, create_network("ResNet20CIFAR", factor=4, depth=0.4))
+        copy_weights(network, create_network("ResNet20CIFAR", factor=4, depth=0.7))
     with pytest.raises(ModelError, match="has no weights for ResNet20CIFAR; it has them for VGG16, ResNet50"):
         load_pretrained(network, "imagenet")
     with pytest.raises(ModelError, match="a file that exists. Received: 'none.keras'"):
