@@ -38,8 +38,7 @@ def parse(
     Args:
         default: what holds if nothing else is said.
         argv: the words; `--config FILE… --config_set NAME` are taken from them as well. The command line wins over
-        files, later files over
-            earlier ones, wherever they stand.
+            files, later files over earlier ones, wherever they stand.
         prog, description: for the help text.
         options: the command's own options (see `parse_options`), to be shown in the help.
     """

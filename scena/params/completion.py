@@ -37,9 +37,8 @@ def complete(suggest: Callable[[list[str], str], Iterable[str]]) -> None:
 
     Args:
         suggest: called with the complete words before the cursor (without the program's name) and the beginning of
-        the word at
-            the cursor; returns what could stand there (FILES for names of files). `flag_completions` does it for a
-            tree.
+            the word at the cursor; returns what could stand there (FILES for names of files). `flag_completions`
+            does it for a tree.
     """
     import argparse
 

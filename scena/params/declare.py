@@ -87,14 +87,13 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
 
     Args:
         default: the value if nothing else is said; copied for each instance, so lists and params instances are
-        safe. A field that
-            holds params and has no default starts with an instance of its declared class.
+            safe. A field that holds params and has no default starts with an instance of its declared class.
         help: what the parameter does, shown by `--help`.
         required: must be given by a file or on the command line.
         hidden: state that is stored with the parameters but is not a flag.
         flat: puts the field at the root of the command line, under its own name or under the name given.
         inline: the fields of this params object take its place: `--lav.batch_size` instead of
-        `--lav.pipeline.batch_size`.
+            `--lav.pipeline.batch_size`.
         choices: the values, or params classes, that may be chosen; default: all subclasses of the declared class.
         aliases: other spellings that are accepted, but not shown; one with a dot in it is a whole flag, from the root.
         ge, gt, le, lt: bounds of a number, or of each number of a list (`>=`, `>`, `<=`, `<`).

@@ -74,7 +74,7 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -
         raw: the tree; a missing field gets its default.
         cls: the class of the root, or a base of it.
         where: how to call a place of the tree in errors (parse() says `--flag`, or file and line); default: its
-        dotted path.
+            dotted path.
     """
     builder = _Builder(where or Where())
     params = builder.object(raw, kind_of(cls), None, ())
