@@ -37,7 +37,8 @@ class AutomaticEngine:
     def __init__(self, work: Work) -> None:
         self.work = work
         self._parallel: ParallelEngine | None = None
-        self._impossible = work.main_source and not any(segment.steps for segment in work.segments)
+        pointless = work.main_source and not any(segment.steps for segment in work.segments)
+        self._impossible = pointless or not hasattr(os, "memfd_create")
 
     def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""

@@ -241,3 +241,15 @@ def test_meta_that_cannot_travel() -> None:
     assert run(samples, NoiseParams(), num_processes=0)
     with pytest.raises(DataError, match=r"sample 0 .*cannot travel between processes: it holds a _thread.lock"):
         run(samples, NoiseParams(), num_processes=1)
+
+
+def test_waiting_long_says_what_the_workers_are_at(monkeypatch, caplog) -> None:
+    monkeypatch.setattr("scena.data.engine.router.PATIENCE_SECONDS", 0.5)
+    pipeline = toy_pipeline(
+        NumbersParams(count=8), sequence(SlowParams(seconds=0.5)), mode=PipelineMode.EVALUATION, num_processes=1
+    )
+    with caplog.at_level(logging.WARNING), pipeline.stream() as stream:
+        next(stream)
+    pipeline.close()
+    assert "Waiting for a batch since more than" in caplog.text
+    assert "is at samples 0 to 3 of its epoch" in caplog.text

@@ -27,6 +27,8 @@ class SharedMemory:
 
     def __init__(self, descriptor: int | None = None) -> None:
         if descriptor is None:
+            if not hasattr(os, "memfd_create"):
+                raise DataError("Worker processes need Linux (memfd). Set num_processes=0 on this system.")
             descriptor = os.memfd_create("scena", os.MFD_CLOEXEC)
             os.ftruncate(descriptor, STRIDE * SLOTS)
         self.descriptor = descriptor

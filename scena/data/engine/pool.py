@@ -35,6 +35,8 @@ class Member:
         self.channel = channel
         self.process = process
         self.thread: threading.Thread | None = None
+        self.up = False
+        """Whether it said that it is ready."""
         self._life = life
 
     def send(self, message: Any) -> None:
@@ -107,8 +109,10 @@ class WorkerPool:
 
     def ready(self) -> bool:
         """Whether all processes are up (or have something to say about why they are not)."""
-        waiting = [member.channel for member in self.members if member.process is not None]
-        return len(select.select(waiting, [], [], 0)[0]) == len(waiting)
+        if self.closed:
+            return True
+        waiting = [member.channel for member in self.members if member.process is not None and not member.up]
+        return not waiting or len(select.select(waiting, [], [], 0)[0]) == len(waiting)
 
     def close(self) -> None:
         """Ends all processes; frees the memory."""

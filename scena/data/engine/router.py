@@ -21,6 +21,9 @@ from scena.data.engine.pool import Member, WorkerPool
 from scena.data.errors import DataError
 from scena.data.feed import feed_start, index_pieces, starts
 
+PATIENCE_SECONDS = 30
+"""After waiting so long for a batch, the log says what the workers are at."""
+
 logger = logging.getLogger("scena.data")
 
 
@@ -71,7 +74,12 @@ class Router:
                 event = self.final.take()
                 if event is not None:
                     break
-                self._lock.wait()
+                if not self._lock.wait(PATIENCE_SECONDS):
+                    logger.warning(
+                        "Waiting for a batch since more than %d s. %s",
+                        PATIENCE_SECONDS,
+                        self._doing() or "Nothing is at work.",
+                    )
             hungry = self.final.hungry()
         if hungry:
             self._wake()
@@ -90,6 +98,16 @@ class Router:
         os.close(self._wake_write)
         for node in [*self.nodes, self.final]:
             node.drop()
+
+    def _doing(self) -> str:
+        """What the workers are at, for somebody who wonders."""
+        texts = []
+        for member, tasks in self.given.items():
+            for entry in list(tasks.values())[:1]:
+                pieces = entry.group.pieces if entry.group is not None else []
+                if pieces:
+                    texts.append(f"The {member.name} is at samples {pieces[0][1]} to {pieces[-1][2] - 1} of its epoch.")
+        return " ".join(texts)
 
     def _wake(self) -> None:
         os.write(self._wake_write, b"x")
@@ -129,6 +147,7 @@ class Router:
     def _handle(self, member: Member, message: list[Any]) -> None:
         kind = message[0]
         if kind == "ready":
+            member.up = True
             if message[1]:
                 logger.warning(
                     "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "

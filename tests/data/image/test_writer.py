@@ -249,3 +249,24 @@ def test_wrong_parameters_and_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="None of the 1 images can be read:\n  a/x.jpg: the file is empty"):
         write(tmp_path, tmp_path / "bad")
     assert not (tmp_path / "out" / "set").exists()
+
+
+def test_large_jpegs_are_decoded_at_a_fraction_of_their_size_without_harm(tmp_path: Path) -> None:
+    root = tmp_path / "x"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    smooth = np.asarray(Image.fromarray(picture(3, 40, 60)).resize((1207, 801), Image.Resampling.BICUBIC))
+    save(root / "a" / "large.jpg", smooth)
+    save(root / "a" / "turned.jpg", smooth, exif=exif)
+    options = {"split_names": ["all"], "split_fractions": [1.0]}
+    _, sets = write(tmp_path, root, "edge", max_edge=100, **options)
+    sizes = {record["name"]: (record["height"], record["width"]) for record in sets["all"]}
+    assert sizes == {b"a/large.jpg": (66, 100), b"a/turned.jpg": (100, 66)}
+    _, sets = write(
+        tmp_path, root, "square", processing=Processing.CENTER_CROP_THEN_SCALE, image_size=[50, 50], **options
+    )
+    made = np.asarray(Image.open(io.BytesIO(sets["all"][0]["image"])), np.float64)
+    turned = sets["all"][0]["name"] == b"a/turned.jpg"
+    square = Image.fromarray(smooth[:, 203:1004]).resize((50, 50), Image.Resampling.BICUBIC)
+    expected = np.asarray(square.transpose(Image.Transpose.ROTATE_270) if turned else square, np.float64)
+    assert np.abs(made - expected).mean() < 4
