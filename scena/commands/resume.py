@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work
+from scena.experiments.trial import trial_callbacks
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import RUN_FILE, read_description, stored_params
@@ -42,13 +43,15 @@ def run(arguments: list[str]) -> int:
     params.output_dir = directory  # the run may have been moved
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
     start_work()
-    scenario.create_trainer(parsed.params.trainer).train(resume=True, start=start)
+    scenario.create_trainer(parsed.params.trainer).train(trial_callbacks(), resume=True, start=start)
     return 0
 
 
 def _start(given: str) -> int | Literal["latest", "best"]:
-    if given == "latest" or given == "best":
-        return given
+    if given == "latest":
+        return "latest"
+    if given == "best":
+        return "best"
     if given.isascii() and given.isdecimal():
         return int(given)
     raise ParamsError(f"--from must be latest, best or the step of a checkpoint. Received: {given!r}.")
