@@ -182,3 +182,14 @@ def test_saving_and_loading(tmp_path: Path) -> None:
     picture = RNG.random((2, 6, 6, 3)).astype("float32")
     np.testing.assert_array_equal(loaded(picture), model(picture))
     assert [one.get_config() for one in loaded.layers] == [one.get_config() for one in model.layers]
+
+
+def test_every_layer_can_be_made_known_to_keras() -> None:
+    import scena.model.layers as package
+    from scena.model.layers import registered
+
+    for name in package.__all__:
+        thing = getattr(package, name)
+        if isinstance(thing, type) and issubclass(thing, keras.layers.Layer | keras.initializers.Initializer):
+            assert keras.saving.get_registered_object(f"scena>{name}") is thing
+            assert thing.__module__.rpartition(".")[2] in registered.__all__
