@@ -1,6 +1,7 @@
 """An image file as the bytes that go into a record: as it is wherever possible, else cropped, scaled or converted."""
 
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,13 @@ class PreparedImage:
         self.changes = changes
 
 
-def prepare_image(path: Path, params: ImagePreparationParams) -> PreparedImage:
+def prepare_image(path: Path, params: ImagePreparationParams, statistics: bool = True) -> PreparedImage:
     """Reads, checks and (if need be) changes one image file.
+
+    Args:
+        path: the file.
+        params: what to do.
+        statistics: count the values for the histogram.
 
     Raises:
         UnreadableImageError: with the reason, without the name.
@@ -54,15 +60,22 @@ def prepare_image(path: Path, params: ImagePreparationParams) -> PreparedImage:
     if not data:
         raise UnreadableImageError("the file is empty")
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            return _prepared(data, image, params)
+        with Image.open(io.BytesIO(data), formats=_formats(data)) as image:
+            return _prepared(data, image, params, statistics)
     except UnidentifiedImageError:
         raise UnreadableImageError("it is not an image in a known format") from None
     except Exception as error:  # Pillow's plugins raise whatever a damaged file leads them to
         raise UnreadableImageError(f"it cannot be decoded ({error})") from None
 
 
-def _prepared(data: bytes, image: Any, params: ImagePreparationParams) -> PreparedImage:
+def _formats(data: bytes) -> list[str] | None:
+    """The format that the first bytes stand for: trying one after the other takes a tenth of the time of decoding."""
+    if data[:2] == b"\xff\xd8":
+        return ["JPEG"]
+    return ["PNG"] if data[:8] == b"\x89PNG\r\n\x1a\n" else None
+
+
+def _prepared(data: bytes, image: Any, params: ImagePreparationParams, statistics: bool) -> PreparedImage:
     source, changes = image.format, []
     deep = source == "PNG" and data[_PNG_DEPTH] == 16
     if source not in KEPT_FORMATS:
@@ -71,9 +84,13 @@ def _prepared(data: bytes, image: Any, params: ImagePreparationParams) -> Prepar
         changes.append("reduced to its first frame")
         image.seek(0)
     orientation = image.getexif().get(_ORIENTATION, 1)
+    full_size = image.size
+    if source == "JPEG":
+        _decode_smaller(image, params)
     image.load()
     if orientation in range(2, 9):
         image = ImageOps.exif_transpose(image)
+        full_size = full_size[::-1] if orientation > 4 else full_size
         changes.append("turned as its EXIF orientation says")
     if deep or image.mode.startswith(("I", "F")):
         image = to_eight_bits(image)
@@ -81,7 +98,7 @@ def _prepared(data: bytes, image: Any, params: ImagePreparationParams) -> Prepar
     if image.mode in ("CMYK", "YCbCr", "LAB", "HSV"):
         changes.append(f"converted from {image.mode}")
         image = image.convert("RGB")
-    processed = _processed(image, params)
+    processed = _processed(image, full_size, params)
     if processed is not image:
         image = processed
         changes.append("scaled")
@@ -89,8 +106,25 @@ def _prepared(data: bytes, image: Any, params: ImagePreparationParams) -> Prepar
         changes = changes or [f"converted to {params.format.upper()}"]
         kind = params.format.upper() if params.format != "auto" else ("JPEG" if source == "JPEG" else "PNG")
         image, data = _encoded(image, kind, params.jpeg_quality)
-    rgb = image if image.mode == "RGB" else image.convert("RGB")
-    return PreparedImage(data, image.height, image.width, rgb.histogram(), changes)
+    histogram = []
+    if statistics:
+        histogram = (image if image.mode == "RGB" else image.convert("RGB")).histogram()
+    return PreparedImage(data, image.height, image.width, histogram, changes)
+
+
+def _decode_smaller(image: Any, params: ImagePreparationParams) -> None:
+    """Lets libjpeg decode at 1/2, 1/4 or 1/8 where at least twice the size that is wanted is left: far faster."""
+    width, height = image.size
+    if params.max_edge is not None:
+        share = params.max_edge / max(width, height)
+    elif params.processing is Processing.CENTER_CROP_THEN_SCALE:
+        share = max(params.image_size) / min(width, height)
+    elif params.processing is Processing.SQUARE_MARGIN_THEN_SCALE:
+        share = max(params.image_size) / max(width, height)
+    else:
+        return
+    if share < 0.5:
+        image.draft(image.mode, (math.ceil(width * share * 2), math.ceil(height * share * 2)))
 
 
 def to_eight_bits(image: Any) -> Any:
@@ -107,18 +141,19 @@ def to_eight_bits(image: Any) -> Any:
     return Image.fromarray(values.clip(0, 255).astype(np.uint8))
 
 
-def _processed(image: Any, params: ImagePreparationParams) -> Any:
-    width, height = image.size
+def _processed(image: Any, full_size: tuple[int, int], params: ImagePreparationParams) -> Any:
     if params.max_edge is not None:
+        width, height = full_size
         longest = max(width, height)
         if longest <= params.max_edge:
             return image
         scale = params.max_edge / longest
         return _resized(image, (max(1, round(width * scale)), max(1, round(height * scale))))
+    width, height = image.size
     if params.processing is Processing.NONE:
         return image
     target = (params.image_size[1], params.image_size[0])
-    if (width, height) == target and width == height:
+    if full_size == target and width == height:
         return image
     if params.processing is Processing.CENTER_CROP_THEN_SCALE:
         side = min(width, height)
@@ -132,7 +167,7 @@ def _processed(image: Any, params: ImagePreparationParams) -> Any:
 
 
 def _resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | None = None) -> Any:
-    return _colours(image).resize(size, Image.Resampling.BICUBIC, box=box, reducing_gap=3.0)
+    return _colours(image).resize(size, Image.Resampling.BICUBIC, box=box, reducing_gap=2.0)
 
 
 def _colours(image: Any) -> Any:

@@ -1,12 +1,13 @@
 """Batches of image records made by tf.data: the same batches, cursor and order as those of the Python pipeline.
 
-Records are read by index, a chunk at a time, so that shuffling is complete and resuming starts at the next sample;
+Records are read by index, a batch at a time, so that shuffling is complete and resuming starts at the next sample;
 parsing, decoding, augmentation and batching run in TensorFlow's threads. This module needs TensorFlow.
 """
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
 from scena.data.batch import Batch
@@ -21,6 +22,7 @@ from scena.data.image.augment.params import AugmentParams, ImagePipelineParams
 from scena.data.image.augment.random import keys_of
 from scena.data.inprocess import InProcessEngine, empty
 from scena.data.modes import PipelineMode
+from scena.data.order import epoch_indices
 from scena.data.pipeline import DataPipeline
 from scena.data.work import Work
 from scena.params.errors import ParamsError
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
     from scena.data.image.database import ImageData
 
 _MARGIN = 2
-CHUNK = 64
-"""Records that are read at a time: few enough to be ready soon, enough to make the calls into Python cheap."""
+_AHEAD = 8  # batches; each may be large
 
 
 def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: ImagePipelineParams, source: Any,
@@ -78,47 +79,49 @@ class TensorEngine:
         augment = processors[-1]
         assert isinstance(augment, AugmentParams)
         self._operations = OperationList(augment.operations)
-        self._epoch = self._start = 0
+        self._start = Cursor()
+        self._repeat = False
         self._dataset: Any = None
+        self._count = len(work.order(0))  # images have no lists that change an epoch's length
+        size = work.pipeline.batch_size
+        self._sizes = [size] * (self._count // size)
+        if self._count % size and not work.pipeline.batch_drop_remainder:
+            self._sizes.append(self._count % size)
 
     def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`."""
+        """The batches from `cursor` on; of one epoch only unless `repeat`. While one epoch ends, the next one begins."""
+        if not self._sizes:
+            raise empty(self.work)
+        self._start, self._repeat = cursor, repeat
+        if self._dataset is None:
+            self._dataset = self._build()
+        epoch, number, samples = cursor.epoch, cursor.batch, cursor.samples
+        elements = iter(self._dataset)
         while True:
-            count = 0
-            for batch in self._epoch_batches(cursor):
-                count += 1
-                yield batch
-            if not count and not cursor.batch:
-                raise empty(self.work)
-            if not repeat:
-                return
-            cursor = Cursor(cursor.epoch + 1)
+            if number >= len(self._sizes):
+                if not repeat:
+                    return
+                epoch, number, samples = epoch + 1, 0, 0
+            try:
+                element = next(elements)
+            except tf.errors.OpError as error:
+                raise self._explained(error, Cursor(epoch, number, samples)) from error
+            size = self._sizes[number]
+            number, samples = number + 1, samples + size
+            yield self._batch(element, size, Cursor(epoch, number, samples))
 
     def close(self) -> None:
         """Nothing is kept."""
 
-    def _epoch_batches(self, cursor: Cursor) -> Iterator[Batch]:
-        self._epoch, self._start = cursor.epoch, cursor.samples
-        self.work.order(cursor.epoch)
-        if self._dataset is None:
-            self._dataset = self._build()
-        number, samples = cursor.batch, cursor.samples
-        elements = iter(self._dataset)
-        while True:
-            try:
-                element = next(elements)
-            except StopIteration:
-                return
-            except tf.errors.OpError as error:
-                raise self._explained(error, Cursor(cursor.epoch, number, samples)) from error
-            size = int(element["size"].shape[0])
-            number, samples = number + 1, samples + size
-            inputs = {"image": element["image"].numpy()} if self.work.mode.has_inputs else {}
-            targets = {"label": element["label"].numpy()} if self.work.mode.has_targets else {}
-            meta: list[Any] = [None] * size
-            if "name" in element:
-                meta = [{"name": name.decode(errors="replace")} for name in element["name"].numpy()]
-            yield Batch(inputs, targets, meta, size, Cursor(cursor.epoch, number, samples))
+    def _batch(self, element: Any, size: int, cursor: Cursor) -> Batch:
+        """A batch without what fills it up at the end of an epoch."""
+        mode = self.work.mode
+        inputs = {"image": element["image"].numpy()[:size]} if mode.has_inputs else {}
+        targets = {"label": element["label"].numpy()[:size]} if mode.has_targets else {}
+        meta: list[Any] = [None] * size
+        if "name" in element:
+            meta = [{"name": name.decode(errors="replace")} for name in element["name"].numpy()[:size]]
+        return Batch(inputs, targets, meta, size, cursor)
 
     def _explained(self, error: Any, cursor: Cursor) -> DataError:
         """Looks for the sample that failed by making the batch in Python, which names it."""
@@ -130,26 +133,42 @@ class TensorEngine:
 
     def _build(self) -> Any:
         params, spec = self.work.pipeline, self.work.collator.inputs["image"]
-        chunks = tf.data.Dataset.from_generator(
-            self._chunks,
-            output_signature={"record": tf.TensorSpec([None], tf.string), "key": tf.TensorSpec([None], tf.uint64)},
+        read = tf.data.Dataset.from_generator(
+            self._read,
+            output_signature={
+                "record": tf.TensorSpec([params.batch_size], tf.string),
+                "key": tf.TensorSpec([params.batch_size], tf.uint64),
+                "real": tf.TensorSpec([params.batch_size], tf.bool),
+            },
         )
-        dataset = chunks.map(self._parse).unbatch()
+        dataset = read.map(self._parse).unbatch()
         dataset = dataset.map(
             lambda element: self._made(element, spec), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
         )
-        dataset = dataset.batch(params.batch_size, drop_remainder=params.batch_drop_remainder)
         options = tf.data.Options()
         options.deterministic = True
-        return dataset.prefetch(min(params.prefetch, 8)).with_options(options)
+        return dataset.batch(params.batch_size).prefetch(min(params.prefetch, _AHEAD)).with_options(options)
 
-    def _chunks(self) -> Iterator[dict[str, Any]]:
-        """Records of the epoch from the start on, with the random key of each."""
-        epoch, order = self._epoch, self.work.order(self._epoch)
-        for first in range(self._start, len(order), CHUNK):
-            ordinals = range(first, min(first + CHUNK, len(order)))
-            records = [self.source.data(int(order[ordinal])) for ordinal in ordinals]
-            yield {"record": records, "key": keys_of(self.work.seed, epoch, ordinals, self._processor)}
+    def _read(self) -> Iterator[dict[str, Any]]:
+        """The records of each batch, with the random key of each; a last batch is filled up with what is not decoded."""
+        work, size = self.work, self.work.pipeline.batch_size
+        epoch, first, repeat = self._start.epoch, self._start.samples, self._repeat
+        end = sum(self._sizes)
+        while True:
+            order = epoch_indices(self.source, work.pipeline, work.mode, work.seed, epoch)
+            for start in range(first, end, size):
+                ordinals = range(start, min(start + size, end))
+                records = [self.source.data(int(order[ordinal])) for ordinal in ordinals]
+                keys = keys_of(work.seed, epoch, ordinals, self._processor)
+                missing = size - len(records)
+                yield {
+                    "record": records + records[:1] * missing,
+                    "key": np.concatenate([keys, np.zeros(missing, np.uint64)]),
+                    "real": np.arange(size) < len(records),
+                }
+            if not repeat:
+                return
+            epoch, first = epoch + 1, 0
 
     def _parse(self, chunk: Any) -> Any:
         params = self.source.params
@@ -162,22 +181,32 @@ class TensorEngine:
             features["name"] = tf.io.FixedLenFeature([], tf.string)
         parsed = tf.io.parse_example(chunk["record"], features)
         named = {"name": parsed["name"]} if "name" in parsed else {}
-        return {"image": parsed[params.image_key], "label": parsed[params.label_key], "key": chunk["key"], **named}
+        return {
+            "image": parsed[params.image_key],
+            "label": parsed[params.label_key],
+            "key": chunk["key"],
+            "real": chunk["real"],
+            **named,
+        }
 
     def _made(self, element: Any, spec: Any) -> Any:
         """A sample of the batch: decoded (only the part that is needed) and augmented."""
-        height, width, channels = spec.shape
+        key, real = element.pop("key"), element.pop("real")
+
+        def image() -> Any:
+            made = self._image(element["image"], key, spec.shape[2])
+            return tf.ensure_shape(tf.cast(made, spec.dtype.name), spec.shape)
+
+        return {**element, "image": tf.cond(real, image, lambda: tf.zeros(spec.shape, spec.dtype.name))}
+
+    def _image(self, data: Any, key: Any, channels: int) -> Any:
         operations = self._operations
-        u = tensors.uniforms(element.pop("key"), operations.draws)
+        u = tensors.uniforms(key, operations.draws)
         first = operations.operations[0]
-        if isinstance(first, Cropping):
-            image = _with_channels(_decode_part(element["image"], first, u[: first.draws]), channels)
-            image = operations.apply(tensors, first.after(tensors, image), u, skip=1)
-        else:
-            image = operations.apply(tensors, _with_channels(_decode(element["image"]), channels), u)
-        element["image"] = tf.ensure_shape(tf.cast(image, spec.dtype.name), (height, width, channels))
-        element["size"] = tf.zeros([], tf.int8)
-        return element
+        if not isinstance(first, Cropping):
+            return operations.apply(tensors, _with_channels(_decode(data), channels), u)
+        part = _with_channels(_decode_part(data, first, u[: first.draws]), channels)
+        return operations.apply(tensors, first.after(tensors, part), u, skip=1)
 
 
 def _decode(data: Any) -> Any:

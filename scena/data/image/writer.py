@@ -116,7 +116,7 @@ def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[I
             files = params.num_files or max(1, -(-len(members) // params.records_per_file))
             for number, part in enumerate(spread_over_files(members, files, params.seed)):
                 with ShardWriter(folder / shard_name(split, number, files), params.compression) as writer:
-                    for entry, image in prepare(part):
+                    for entry, image in prepare(part, split == params.split_names[0]):
                         progress(1)
                         if isinstance(image, str):
                             bad[entry] = image
@@ -124,7 +124,7 @@ def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[I
                         writer.write(IMAGE_SCHEMA.encode(record_of(entry, image)))
                         changes.update(image.changes)
                         sizes.append((image.height, image.width))
-                        if split == params.split_names[0]:
+                        if image.histogram:
                             statistics.add(image.histogram)
             counts = Counter(classes[entry.label] for entry in members)
             described[split] = {"count": len(members), "files": files, "classes": {n: counts[n] for n in classes}}
@@ -157,7 +157,7 @@ def _size_range(sizes: list[tuple[int, int]]) -> dict[str, list[int]]:
     return {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]}
 
 
-Prepare = Callable[[Iterable[ImageEntry]], Iterator[tuple[ImageEntry, PreparedImage | str]]]
+Prepare = Callable[[Iterable[ImageEntry], bool], Iterator[tuple[ImageEntry, PreparedImage | str]]]
 
 
 @contextlib.contextmanager
@@ -169,18 +169,20 @@ def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iter
     Image.init()  # loading plugins is not safe on several threads
     threads = workers or len(os.sched_getaffinity(0))
 
-    def one(entry: ImageEntry) -> PreparedImage | str:
+    def one(entry: ImageEntry, statistics: bool) -> PreparedImage | str:
         try:
-            return prepare_image(entry.path, params)
+            return prepare_image(entry.path, params, statistics)
         except UnreadableImageError as error:
             return str(error)
 
     with ThreadPoolExecutor(threads) as pool:
 
-        def prepare(entries: Iterable[ImageEntry]) -> Iterator[tuple[ImageEntry, PreparedImage | str]]:
+        def prepare(
+            entries: Iterable[ImageEntry], statistics: bool
+        ) -> Iterator[tuple[ImageEntry, PreparedImage | str]]:
             waiting: deque[tuple[ImageEntry, Future[PreparedImage | str]]] = deque()
             for entry in entries:
-                waiting.append((entry, pool.submit(one, entry)))
+                waiting.append((entry, pool.submit(one, entry, statistics)))
                 if len(waiting) > threads * 4:  # enough to keep all busy, and little in memory
                     first, future = waiting.popleft()
                     yield first, future.result()
