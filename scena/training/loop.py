@@ -105,14 +105,17 @@ class TrainingLoop:
 
     def _end_epoch(self, epoch: int) -> None:
         run, progress = self.run, self.run.progress
-        logs = dict(progress.logs)
-        logs |= self._validate(val=run.params.val_every_n.due_at_epoch(epoch + 1) or self._due("val"), lav=False)
-        for callback in self._own:
-            callback.before_lav(epoch, logs)
+        if progress.validated is None:
+            logs = dict(progress.logs)
+            logs |= self._validate(val=run.params.val_every_n.due_at_epoch(epoch + 1) or self._due("val"), lav=False)
+            for callback in self._own:
+                callback.before_lav(epoch, logs)
+            progress.validated, progress.stopped = logs, bool(run.model.stop_training)
+        logs, run.model.stop_training = progress.validated, progress.stopped
         last = epoch + 1 == run.params.epochs or run.model.stop_training
-        logs |= self._validate(val=False, lav=self._lav_at_epoch(epoch, last))
+        logs = {**logs, **self._validate(val=False, lav=self._lav_at_epoch(epoch, last))}
         checkpoint_by_time = self._due("checkpoint")
-        progress.epoch, progress.step_in_epoch, progress.pending = epoch + 1, 0, False
+        progress.epoch, progress.step_in_epoch, progress.pending, progress.validated = epoch + 1, 0, False, None
         if run.steps_per_epoch is None:
             self._close_stream()
             progress.cursor = Cursor(epoch=progress.cursor.epoch + (progress.cursor.batch > 0))
@@ -227,17 +230,21 @@ class TrainingLoop:
 
     def _results(self, *, val: bool, lav: bool) -> dict[str, float]:
         logs: dict[str, float] = {}
+        data: dict[str, Any] = {}
         if val and self.run.val_data is not None:
             logs |= {f"val_{name}": value for name, value in self._run_validation().items()}
             self._last_time["val"] = time.monotonic()
         if lav and self._validation is not None:
             for name, source in self.run.params.gen.lav_gen().items():
                 prefix = f"lav_{name}_" if name else "lav_"
-                numbers, data = split_results(self._validation.run(source, self._counted))
+                numbers, more = split_results(self._validation.run(source, self._counted))
                 logs |= {f"{prefix}{key}": value for key, value in numbers.items()}
-                for callback in self._own:
-                    callback.on_data({f"{prefix}{key}": value for key, value in data.items()})
+                data |= {f"{prefix}{key}": value for key, value in more.items()}
             self._last_time["lav"] = time.monotonic()
+        # only now, when nothing can be interrupted any more: what is written here must not be written again after a resume
+        if data:
+            for callback in self._own:
+                callback.on_data(data)
         if logs:
             for callback in self._own:
                 callback.on_validation(logs)

@@ -22,8 +22,17 @@ from scena.training.schedules.params import Constant, ReduceOnPlateau
 logger = logging.getLogger(__name__)
 
 
-def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, directory: Path) -> TrainingRun:
-    """Builds everything that a training consists of, in an order that makes the seed decide all of it."""
+def prepare_run(
+    params: TrainerParams[Any, Any], scenario: TrainedScenario, directory: Path, *, warm_start: bool = True
+) -> TrainingRun:
+    """Builds everything that a training consists of, in an order that makes the seed decide all of it.
+
+    Args:
+        params: all parameters.
+        scenario: what is trained.
+        directory: the run's directory.
+        warm_start: load the weights to start from; a run that goes on from a checkpoint does not need them any more.
+    """
     seed = params.random_seed or 0
     keras.utils.set_random_seed(seed)
     if params.deterministic:
@@ -35,7 +44,7 @@ def prepare_run(params: TrainerParams[Any, Any], scenario: TrainedScenario, dire
     with precision_policy(params.precision):
         built = scenario.build()
         model = built.training_model(params.input_gradient_penalty)
-    if params.warmstart.model is not None:
+    if warm_start and params.warmstart.model is not None:
         params.warmstart.create(scenario).apply(built.root.weights)
         keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
     train_data = params.gen.train_data(built.data, seed=seed)

@@ -55,6 +55,11 @@ class Resumption:
                 ", ".join(inexact),
             )
 
+    def has_checkpoints(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        paths = {run_paths(self.directory, place).checkpoint for place in (self._paths, self.params)}
+        return any(CheckpointStore(path).steps() for path in paths)
+
     def restore(self, state: TrainingState, start: int | Literal["latest", "best"]) -> None:
         """Puts the state back, notes that in the run's directory, and stores the parameters."""
         store = state.store
@@ -85,9 +90,10 @@ class Resumption:
         """Whether there is no step left to take; a run that was stopped early goes on if parameters have changed."""
         if progress.epoch >= self.params.epochs:
             return True
-        if progress.stopped and not any(not change.harmless for change in self.changes):
+        if progress.finished and progress.stopped and all(change.harmless for change in self.changes):
             return True
-        progress.finished = progress.stopped = False
+        if progress.finished:
+            progress.finished = progress.stopped = False
         return False
 
     def exported(self, run: TrainingRun) -> bool:

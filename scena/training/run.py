@@ -76,6 +76,8 @@ class Progress:
     """What the last step of the current epoch logged."""
     pending: bool = False
     """Whether what is due after the last step (a validation) has not been done yet."""
+    validated: dict[str, float] | None = None
+    """The epoch's values, once its validation is done and only its LAV is not."""
     stopped: bool = False
     """Whether the training ended before its last epoch, by early stopping or another callback."""
     finished: bool = False
@@ -103,6 +105,7 @@ class _PlainProgress(msgspec.Struct):
     cursor: None
     logs: dict[str, float]
     pending: bool
+    validated: dict[str, float] | None
     stopped: bool
     finished: bool
 

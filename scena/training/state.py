@@ -46,10 +46,13 @@ class TrainingState:
         ]
         self._restored: tuple[dict[str, dict[str, Any]], dict[str, Array]] | None = None
         self._number = 0
+        self.begun = False
+        """Whether the state is that of a running training, which a checkpoint can be taken of."""
         global_seed_variables()  # makes the generator, which draws from Python's; restoring comes after that
 
     def begin(self) -> None:
         """To be called after `on_train_begin` of all callbacks, and, in the middle of an epoch, after its `on_epoch_begin`."""
+        self.begun = True
         for item in self._foreign:
             item.begin()
         if self._restored is not None:

@@ -118,7 +118,8 @@ class Trainer:
         start: int | Literal["latest", "best"],
     ) -> None:
         params = self.params
-        run = prepare_run(params, self.scenario, directory)
+        fresh = before is None or not before.has_checkpoints()
+        run = prepare_run(params, self.scenario, directory, warm_start=fresh)
         own = self.create_callbacks(run)
         self.best = next((callback for callback in own if isinstance(callback, BestModel)), None)
         history = next(callback for callback in own if isinstance(callback, HistoryWriter))
@@ -157,7 +158,7 @@ class Trainer:
         """Saves the state after a signal or at the end of the time; returns what to leave with."""
         progress, directory = state.run.progress, state.run.directory
         where = f"Stopped by {requests.reason} at step {progress.step} (epoch {progress.epoch + 1})."
-        if progress.step:
+        if progress.step and state.begun:
             state.save()
         state.writer.close()
         if state.writer.failure is not None:
