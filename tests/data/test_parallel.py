@@ -16,6 +16,7 @@ from tests.data.toys import (
     NumbersParams,
     NumberStreamParams,
     SlowParams,
+    SplitParams,
     facts,
     first_batches,
     list_files,
@@ -92,17 +93,21 @@ def test_batches_larger_than_any_before() -> None:
         assert sizes == [(1, 10), (1, 1_000_000), (1, 10), (1, 3_000_000), (1, 5)]
 
 
-def test_workers_are_kept_from_epoch_to_epoch() -> None:
-    pipeline = toy_pipeline(NumbersParams(), num_processes=2)
+def test_workers_and_memory_are_kept_from_epoch_to_epoch() -> None:
+    pipeline = toy_pipeline(NumbersParams(), sequence(SplitParams(), NoiseParams()), num_processes=2, prefetch=4)
     engine = pipeline._new_engine()
     assert isinstance(engine, ParallelEngine)
     seen = set()
     for batch in engine.batches(Cursor(), True):
         seen |= {member.process.pid for member in engine.pool.members if member.process}
-        if batch.epoch == 3:
+        if batch.epoch == 1:
+            early = engine.pool.slots.count
+        if batch.epoch == 20:
             break
+    late = engine.pool.slots.count
     engine.close()
-    assert len(seen) == 2
+    assert len(seen) == 3, "two workers and the one that sees the whole stream"
+    assert late <= early + 4, "slots are used again"
 
 
 def test_a_slow_consumer_finds_batches_ready() -> None:

@@ -58,7 +58,7 @@ class SlotPool:
 
     def __init__(self) -> None:
         self._free: list[int] = []
-        self._count = 0
+        self.count = 0
         self._lock = threading.Lock()
 
     def take(self) -> int:
@@ -68,10 +68,10 @@ class SlotPool:
         except IndexError:
             pass
         with self._lock:
-            if self._count >= SLOTS:
+            if self.count >= SLOTS:
                 raise DataError(f"More than {SLOTS} batches are in use at once: do not keep batches, or copy them.")
-            self._count += 1
-            return self._count - 1
+            self.count += 1
+            return self.count - 1
 
     def give(self, slot: int) -> None:
         """Frees a slot."""
