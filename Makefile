@@ -42,8 +42,8 @@ demo: setup  ## train, evaluate and use a first model
 	@$(PY) -m examples.tutorial.demo
 
 browser:  # some tests look at pages in Chromium; where it is missing and cannot be installed, they are skipped and say so
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing Chromium ..." \
-	  && { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || true
+	@type chromium chromedriver >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing Chromium ..." \
+	  && { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1; } || true
 
 test: setup browser  ## all tests but the long ones, in parallel
 	$(PY) -m pytest -n 2 --dist worksteal -q

@@ -35,6 +35,7 @@ COMMANDS = {
     "params": Command("params", "show the parameters of a scenario or a run"),
     "sets": Command("sets", "list the sets of configuration files, or save a run as a set"),
     "experiment": Command("experiment", "carry out the runs of a sheet: xlsx, csv or yaml"),
+    "tune": Command("tune", "search over parameters"),
     "runs": Command("runs", "list runs in a table, compare two of them"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
     "zoo": Command("zoo", "list networks with their parameters and operations"),

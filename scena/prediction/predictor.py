@@ -94,6 +94,33 @@ class Predictor:
         """Prints a predicted sample as the model wants it printed."""
         self.built.model._print_prediction(sample, self.built.data, print_fn)
 
+    def sample_from_json(self, instance: Any) -> Sample:
+        """The sample of one instance in a JSON request to `scena serve`. Override it to accept other instances.
+
+        Raises:
+            ValueError: the instance is not right; the message goes to the client.
+        """
+        from scena.prediction.serving.payload import file_of_json, sample_of_json
+
+        content = file_of_json(instance)
+        if content is not None:
+            return self.sample_from_file(content, "instance")
+        return sample_of_json(instance, self.data.input_layer_specs())
+
+    def sample_from_file(self, content: bytes, name: str) -> Sample:
+        """The sample of a file that was sent to `scena serve`. Override it to read other files.
+
+        If the scenario has processors for prediction, they get an open file where their generator would give a path; otherwise the file is
+        read as a picture of the size of the model's input.
+
+        Raises:
+            ValueError: the file is not right; the message goes to the client.
+        """
+        from scena.prediction.serving.payload import sample_of_file
+
+        processed = any(self.mode in processor.modes for processor in self.data.params.pre_proc)
+        return sample_of_file(content, name, self.data.input_layer_specs(), processed)
+
     def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         """The batches that a source is predicted in."""
         return self.built.data.create_pipeline(self.mode, self.params.pipeline, source)

@@ -1,0 +1,18 @@
+"""Parameters of a service."""
+
+from scena.params import Params, param
+
+
+class ServeParams(Params):
+    """Where the service listens, and what it accepts."""
+
+    host: str = param("127.0.0.1", help="the address to listen on; the default is reachable from this machine only")
+    port: int = param(8501, ge=0, le=65535, help="the port to listen on (0: a free one)")
+    name: str | None = param(None, help="the model's name in addresses (default: that of the scenario)")
+    max_batch: int = param(32, ge=1, help="samples that are predicted together at most")
+    max_delay: float = param(1.0, ge=0, help="milliseconds that a sample waits for others to join its batch")
+    max_queue: int = param(256, ge=1, help="samples that may wait; more are refused with status 429")
+    max_body: int = param(10_000_000, ge=1, help="bytes of a request at most; more are refused with status 413")
+    body_timeout: float = param(10.0, gt=0, help="seconds in which a request must have arrived; else status 408")
+    time_limit: float = param(30.0, gt=0, help="seconds in which an answer must be ready; else status 504")
+    shutdown_time: int = param(10, ge=0, help="seconds that running requests have to finish at the end")

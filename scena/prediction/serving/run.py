@@ -1,0 +1,64 @@
+"""Running the service until it is told to stop."""
+
+import logging
+import signal
+import socket
+from typing import Any
+
+import numpy as np
+
+from scena.data.batch import Batch
+from scena.data.cursor import Cursor
+from scena.errors import ScenaError
+from scena.prediction.serving.params import ServeParams
+
+logger = logging.getLogger(__name__)
+
+
+def serve(predictor: Any, params: ServeParams, name: str) -> None:
+    """Serves a predictor over HTTP until SIGINT or SIGTERM; running requests are answered before it ends."""
+    try:
+        import uvicorn
+
+        from scena.prediction.serving.app import create_app
+    except ImportError as error:
+        raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
+    warm_up(predictor)
+    listener = _listen(params)
+    host, port = listener.getsockname()[:2]
+    app = create_app(predictor, params, name)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=params.shutdown_time)
+    logger.info("Serving %s at http://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, host, port, name)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(
+            number, lambda *_: None
+        )  # uvicorn ends the service, then raises the signal again: it has done its work
+    uvicorn.Server(config).run(sockets=[listener])
+    logger.info("The service has ended.")
+
+
+def warm_up(predictor: Any) -> None:
+    """Predicts an empty sample, so that the first request does not wait for tracing."""
+    inputs = {
+        name: np.zeros((1, *(size or 1 for size in spec.shape)), spec.dtype)
+        for name, spec in predictor.data.input_layer_specs().items()
+    }
+    try:
+        predictor.predict_batch(Batch(inputs, {}, [None], 1, Cursor()))
+    except Exception as error:  # a model may refuse an empty sample; the first request shows what is wrong, if anything
+        logger.debug("warming up: %s", error)
+
+
+def _listen(params: ServeParams) -> socket.socket:
+    family = socket.AF_INET6 if ":" in params.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((params.host, params.port))
+    except OSError as error:
+        listener.close()
+        raise ScenaError(
+            f"Cannot listen on {params.host}:{params.port}: {error.strerror or error}. Choose another --port or --host."
+        ) from error
+    listener.listen(1024)
+    return listener

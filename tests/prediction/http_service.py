@@ -1,0 +1,81 @@
+"""A service in this process or in its own, and the means to talk to it."""
+
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from scena.prediction.serving.app import create_app
+from scena.prediction.serving.params import ServeParams
+
+ROOT = Path(__file__).parents[2]
+
+
+def ask(port: int, path: str, body: Any = None, kind: str = "application/json", timeout: float = 30) -> tuple[int, Any]:
+    """The status and the answer; JSON if it is JSON."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        if body is None:
+            connection.request("GET", path)
+        else:
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request("POST", path, content, {"Content-Type": kind})
+        response = connection.getresponse()
+        text = response.read()
+        is_json = "json" in (response.getheader("content-type") or "")
+        return response.status, json.loads(text) if is_json else text.decode()
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def running(predictor: Any, params: ServeParams, name: str = "toy") -> Iterator[int]:
+    """The port of a service that runs in a thread of this process."""
+    server = uvicorn.Server(uvicorn.Config(create_app(predictor, params, name), port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextlib.contextmanager
+def started(*arguments: str, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """`scena serve` in a process of its own, once it answers, and its port."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scena", "serve", *arguments, "--port", "0"],
+            stdout=file,
+            stderr=file,
+            cwd=ROOT,
+            env=os.environ,
+        )
+    try:
+        deadline = time.monotonic() + 120
+        while "http://127.0.0.1:" not in log.read_text():
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        port = int(log.read_text().split("http://127.0.0.1:")[1].split()[0])
+        while True:
+            with contextlib.suppress(OSError):
+                if ask(port, "/health")[0] == 200:
+                    break
+            time.sleep(0.05)
+        yield process, port
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(timeout=30)
