@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Literal
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work
-from scena.experiments.trial import trial_callbacks
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import RUN_FILE, read_description, stored_params
@@ -43,6 +42,8 @@ def run(arguments: list[str]) -> int:
     params.output_dir = directory  # the run may have been moved
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
     start_work()
+    from scena.experiments.trial import trial_callbacks
+
     scenario.create_trainer(parsed.params.trainer).train(trial_callbacks(), resume=True, start=start)
     return 0
 

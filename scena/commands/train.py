@@ -28,7 +28,9 @@ def run(arguments: list[str]) -> int:
         options=options,
     )
     start_work()
-    scenario.create_trainer(parsed.params.trainer).train()
+    from scena.experiments.trial import trial_callbacks
+
+    scenario.create_trainer(parsed.params.trainer).train(trial_callbacks())
     return 0
 
 

@@ -169,8 +169,9 @@ class Experiment:
             planned.note = f"{how}: {last_line(planned.log)}"
             logger.error("Run %s %s: %s (see %s)", planned.run.id, how, last_line(planned.log), planned.log)
 
-    def heard(self, running: Running) -> None:
+    def heard(self, running: Running) -> bool:
         """Runs of a sheet have no channel."""
+        return False
 
     def tick(self, running: list[Running]) -> None:
         """Nothing has to be done now and then; a view may."""

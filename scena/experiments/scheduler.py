@@ -73,8 +73,8 @@ class Plan(Protocol):
     def ended(self, running: Running, status: int) -> None:
         """A job has ended; a negative status is the number of the signal that ended it."""
 
-    def heard(self, running: Running) -> None:
-        """There is something to read on a job's channel."""
+    def heard(self, running: Running) -> bool:
+        """There is something to read on a job's channel; False if it is closed."""
 
     def tick(self, running: list[Running]) -> None:
         """Called a few times a second."""
@@ -151,11 +151,10 @@ class Scheduler:
         def ended() -> None:
             selector.unregister(pidfd)
             os.close(pidfd)
-            if channel is not None:
-                if channel.fileno() in selector.get_map():
-                    plan.heard(running)
-                    selector.unregister(channel)
-                channel.close()
+            if channel is not None and channel.fileno() >= 0:
+                while plan.heard(running):
+                    pass  # what it said last
+                self._close(channel, selector)
             # Nothing that it started outlives it; before wait(), because its number is not taken by another one until then.
             self._signal_group(running, signal.SIGKILL)
             status = running.process.wait()
@@ -168,9 +167,13 @@ class Scheduler:
             selector.register(channel, selectors.EVENT_READ, lambda: self._hear(running, plan, selector))
 
     def _hear(self, running: Running, plan: Plan, selector: selectors.BaseSelector) -> None:
-        plan.heard(running)
-        if running.job.channel.fileno() < 0:  # the plan has closed it
-            selector.unregister(running.job.channel)
+        channel = running.job.channel
+        if channel.fileno() >= 0 and not plan.heard(running):
+            self._close(channel, selector)
+
+    def _close(self, channel: Any, selector: selectors.BaseSelector) -> None:
+        selector.unregister(channel)
+        channel.close()
 
     def _start(self, job: Job, slot: Slot) -> Running:
         job.log.parent.mkdir(parents=True, exist_ok=True)

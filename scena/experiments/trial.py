@@ -1,0 +1,51 @@
+"""What a training that is a trial of a search does beside training: it reports, and asks whether it is worth going on.
+
+A trial is an ordinary `scena train` or `scena resume`; the search hands it a socket by the environment. Without one, nothing
+happens.
+"""
+
+import json
+import os
+import socket
+from typing import Any
+
+SOCKET = "SCENA_TRIAL_SOCKET"
+METRIC = "SCENA_TRIAL_METRIC"
+VALUES = "SCENA_TRIAL_VALUES"
+
+
+def trial_callbacks() -> list[Any]:
+    """The callbacks that a training needs for a search; none, if it belongs to none."""
+    number = os.environ.pop(SOCKET, None)  # popped: processes of this one have nothing to report
+    if number is None:
+        return []
+    from scena.experiments.trial_reporter import TrialReporter
+
+    return [TrialReporter(Channel(int(number)), os.environ.get(METRIC), json.loads(os.environ.get(VALUES, "{}")))]
+
+
+class Channel:
+    """The trial's end of the socket.
+
+    Args:
+        descriptor: its number.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_inheritable(descriptor, False)
+        self._socket: socket.socket | None = socket.socket(fileno=descriptor)
+        self._lines = self._socket.makefile("r", encoding="utf-8")
+
+    def report(self, epoch: int, value: float, mode: str) -> bool:
+        """Reports a value; True if the trial should end. A search that is gone wants nothing any more."""
+        if self._socket is None:
+            return False
+        try:
+            self._socket.sendall(json.dumps({"epoch": epoch, "value": value, "mode": mode}).encode() + b"\n")
+            answer = self._lines.readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            self._socket = None
+            return False
+        return bool(json.loads(answer)["stop"])
