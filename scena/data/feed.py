@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from scena.data.cursor import Cursor
+from scena.data.piece import Piece
 from scena.data.plan import Segment
-from scena.data.work import Piece, Work
+from scena.data.work import Work
 
 
 def index_pieces(work: Work, epoch: int, cursor: Cursor, start: Any) -> Iterator[Piece]:

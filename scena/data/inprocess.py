@@ -8,9 +8,10 @@ from scena.data.collate import split
 from scena.data.cursor import Cursor
 from scena.data.errors import EmptyDataError
 from scena.data.feed import feed_start, index_pieces, starts
+from scena.data.piece import Piece
 from scena.data.segments import ParallelSegment
 from scena.data.stream_segment import StreamSegment
-from scena.data.work import Piece, Work
+from scena.data.work import Work
 
 
 class InProcessEngine:

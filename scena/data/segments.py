@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scena.data.errors import DataError
+from scena.data.mapping import MappingStep, apply_steps, reason
 from scena.data.order import stream_samples
+from scena.data.piece import Piece
 from scena.data.plan import Segment
 from scena.data.processor import Step
 from scena.data.rng import SampleRandom, random_state, set_random_state
 from scena.data.sample import Sample
-from scena.data.work import MappingStep, Piece, Work, apply_steps, reason
+from scena.data.work import Work
 
 Address = tuple[int, int]
 Item = tuple[Sample, int, int]

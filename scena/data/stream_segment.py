@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scena.data.buckets import Buckets
+from scena.data.mapping import MappingStep
+from scena.data.piece import Piece
 from scena.data.plan import Segment
 from scena.data.segments import Address, GeneratingStep, Item, map_items, source_items
-from scena.data.work import MappingStep, Piece, Work
+from scena.data.work import Work
 
 
 class StreamSegment:

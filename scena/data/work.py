@@ -1,7 +1,6 @@
 """What a process needs to do its part of a pipeline: source, processors, specs. Built alike here and in a worker."""
 
 import copy
-import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,61 +8,17 @@ from scena.data.clock import Clock
 from scena.data.collate import Collator
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
+from scena.data.mapping import MappingStep, reason
 from scena.data.modes import PipelineMode
 from scena.data.order import epoch_indices
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
+from scena.data.piece import Piece
 from scena.data.plan import Segment, plan_segments
 from scena.data.processor import Step, steps_of, takes_rng
 from scena.data.rng import SampleRandom
 from scena.data.sample import Sample
+from scena.data.skipped import Skipped
 from scena.params.declare import Params
-
-logger = logging.getLogger("scena.data")
-
-
-class Piece:
-    """Consecutive samples of an epoch.
-
-    Attributes:
-        number: its place in the stream of pieces.
-        ordinals: the index of each sample in the stream that was cut into pieces.
-        indices: where the samples are to be read in the source, if they are not here yet.
-        samples: the samples.
-        offsets: the address of each sample within the piece.
-        after: the position of the segment that made the piece, right after it.
-    """
-
-    __slots__ = ("after", "indices", "number", "offsets", "ordinals", "samples")
-
-    def __init__(self, number: int, ordinals: Sequence[int], samples: list[Sample] | None = None,
-                 indices: Sequence[int] | None = None, after: Any = None) -> None:  # fmt: skip
-        self.number = number
-        self.ordinals = ordinals
-        self.indices = indices
-        self.samples: list[Sample] = samples if samples is not None else []
-        self.offsets: Sequence[int] | None = None
-        self.after = after
-
-
-class Skipped:
-    """Counts the samples that were left out because of an error, and logs each."""
-
-    def __init__(self, limit: int | None) -> None:
-        self.limit = limit
-        self.identities: list[str] = []
-        self.silent = False
-        """In a worker: only collect, the parent counts and logs."""
-
-    def add(self, error: DataError | str) -> None:
-        """Leaves a sample out; raises once too many were."""
-        self.identities.append(str(error))
-        if self.silent:
-            return
-        logger.warning("left out a sample (on_error=skip): %s", error)
-        if self.limit is not None and len(self.identities) > self.limit:
-            raise DataError(
-                f"{len(self.identities)} samples failed, more than max_skipped={self.limit}. The last: {error}"
-            )
 
 
 class Work:
@@ -226,7 +181,7 @@ class Work:
         taken, self.skipped.identities = self.skipped.identities, []
         return taken
 
-    def mapping(self, step: Step) -> "MappingStep":
+    def mapping(self, step: Step) -> MappingStep:
         """The mapping processor of a step, created."""
         made = MappingStep(step, step.params.create(self.data, self.mode))
         if self.clock is not None:
@@ -247,47 +202,3 @@ class Work:
         if self.skipped is None:
             raise error
         self.skipped.add(error)
-
-
-class MappingStep:
-    """A created mapping processor."""
-
-    __slots__ = ("apply", "name", "number", "takes_rng")
-
-    def __init__(self, step: Step, processor: Any) -> None:
-        self.apply = processor.apply
-        self.name = step.name
-        self.number = step.number
-        self.takes_rng = takes_rng(processor.apply)
-
-
-def reason(error: BaseException) -> str:
-    """An exception in one line."""
-    return f"{type(error).__name__}: {error}"
-
-
-def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, index: int, part: int) -> Sample:
-    """Applies mapping processors to one sample; an exception names the processor and the sample."""
-    current = sample
-    for step in steps:
-        try:
-            current = (
-                step.apply(current, random.at(index, part, step.number)) if step.takes_rng else step.apply(current)
-            )
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(f"{step.name} failed on {_known(current, sample)}: {reason(error)}") from error
-    if not isinstance(current, Sample):
-        raise DataError(
-            f"{steps[-1].name} must return a Sample. Received: {type(current).__name__} for {sample.identity()}."
-        )
-    if current.index is None:
-        current.index = sample.index
-    return current
-
-
-def _known(current: Any, first: Sample) -> str:
-    if isinstance(current, Sample) and current.index is not None:
-        return current.identity()
-    return first.identity()

@@ -3,6 +3,9 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
+from scena.data.engine.events import Begin, End, Failed, Group, give_back
+from scena.data.engine.failure import raised
+
 if TYPE_CHECKING:
     from scena.data.engine.pool import Member
     from scena.data.engine.router import Router
@@ -12,42 +15,6 @@ TASKS_PER_WORKER = 2
 TARGET_SECONDS = 0.004
 """A task should take about this long: light batches are grouped, so that messages cost little."""
 TARGET_BYTES = 1 << 22
-MEMORY_BYTES = 1 << 28
-"""Batches are prepared ahead up to `prefetch`, or to this much memory if that is less."""
-
-
-class Begin:
-    """An epoch begins."""
-
-    def __init__(self, epoch: int, positions: list[Any], resumed: bool) -> None:
-        self.epoch = epoch
-        self.positions = positions
-        self.resumed = resumed
-
-
-class End:
-    """An epoch is over."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-
-
-class Group:
-    """Consecutive pieces: to be read by index, or in one slot."""
-
-    def __init__(self, epoch: int, source: list[int] | None, pieces: list[Any]) -> None:
-        self.epoch = epoch
-        self.source = source
-        """[slot, offset, length of the header], None if the samples are still to be read."""
-        self.pieces = pieces
-        """[number, first ordinal, last ordinal + 1, indices or None, position after it] of each piece."""
-
-
-class Failed:
-    """In the place of a group: what went wrong there."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 class Following(Protocol):
@@ -160,7 +127,7 @@ class ParallelNode:
     def drop(self) -> None:
         """Gives back slots that nobody will read."""
         for event in [*self.inbox, *(entry.event for entry in self._order)]:
-            _give_back(self.router, event)
+            give_back(self.router.pool.slots, event)
 
 
 class SerialNode:
@@ -243,66 +210,9 @@ class SerialNode:
             self.router.skip(message[3])
             self.following.accept(End(message[2]))
         elif current and kind == "failed":
-            from scena.data.engine.failure import raised
-
             self.following.accept(Failed(raised(self.member.name, *message[2:])))
 
     def drop(self) -> None:
         """Gives back slots that nobody will read."""
         for event in self.inbox:
-            _give_back(self.router, event)
-
-
-class FinalQueue:
-    """Batches that wait for the consumer, in order, and the ends of epochs between them."""
-
-    def __init__(self, router: "Router") -> None:
-        self._router = router
-        self._ready: deque[Any] = deque()
-        self._count = 0
-        self._size = 0.0
-
-    def measured(self, size: float) -> None:
-        """Learns how large a batch is."""
-        self._size = max(size, 0.9 * self._size)
-
-    def _limit(self) -> int:
-        limit = self._router.limit
-        if self._size:
-            limit = max(min(limit, int(MEMORY_BYTES / self._size)), len(self._router.pool.workers) + 1)
-        return limit
-
-    def room(self) -> int:
-        """Batches that may still be prepared."""
-        return self._limit() - self._count
-
-    def hungry(self) -> bool:
-        """Whether it is time to prepare more."""
-        return 4 * self._count <= 3 * self._limit()
-
-    def accept(self, event: Any) -> None:
-        """Takes what the last node gives."""
-        self._count += self._cost(event)
-        self._ready.append(event)
-
-    def take(self) -> Any:
-        """The next event, or None."""
-        if not self._ready:
-            return None
-        event = self._ready.popleft()
-        self._count -= self._cost(event)
-        return event
-
-    def _cost(self, event: Any) -> int:
-        return len(event.pieces) if isinstance(event, Group) else 1
-
-    def drop(self) -> None:
-        """Gives back slots that nobody will read."""
-        for event in self._ready:
-            _give_back(self._router, event)
-        self._ready.clear()
-
-
-def _give_back(router: "Router", event: Any) -> None:
-    if isinstance(event, Group) and event.source is not None:
-        router.pool.slots.give(event.source[0])
+            give_back(self.router.pool.slots, event)

@@ -7,8 +7,8 @@ from typing import Any
 from scena.data.batch import Batch
 from scena.data.cursor import Cursor
 from scena.data.engine.codec import read_header
+from scena.data.engine.events import Begin, End, Group
 from scena.data.engine.memory import Bytes, Lease
-from scena.data.engine.nodes import Begin, End, Group
 from scena.data.engine.pool import WorkerPool
 from scena.data.engine.results import read_batch, read_piece
 from scena.data.engine.router import Router

@@ -10,9 +10,10 @@ from scena.data.engine.codec import SlotWriter, array_at, read_samples
 from scena.data.engine.memory import Bytes
 from scena.data.errors import DataError
 from scena.data.inprocess import meta_and_size
+from scena.data.piece import Piece
 from scena.data.plain import WHAT_TRAVELS, NotPlainError, pack, unpack
 from scena.data.sample import Sample
-from scena.data.work import Piece, Work
+from scena.data.work import Work
 
 
 def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from scena.data.cursor import Cursor
+from scena.data.engine.events import Begin, End, Failed, Group
 from scena.data.engine.failure import died, raised
-from scena.data.engine.nodes import Begin, End, Entry, Failed, FinalQueue, Group, ParallelNode, SerialNode
+from scena.data.engine.final import FinalQueue
+from scena.data.engine.nodes import Entry, ParallelNode, SerialNode
 from scena.data.engine.pool import Member, WorkerPool
 from scena.data.errors import DataError
 from scena.data.feed import feed_start, index_pieces, starts

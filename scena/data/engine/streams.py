@@ -10,8 +10,9 @@ from scena.data.engine.codec import SlotWriter, read_header
 from scena.data.engine.failure import describe_failure
 from scena.data.engine.memory import Lease, Returns, SharedMemory
 from scena.data.engine.results import read_piece, write_batch, write_piece
+from scena.data.piece import Piece
 from scena.data.stream_segment import StreamSegment
-from scena.data.work import Piece, Work
+from scena.data.work import Work
 
 FLUSH_SECONDS = 0.002
 FLUSH_BYTES = 1 << 20

@@ -1,0 +1,52 @@
+"""Applying mapping processors to one sample; an error names the processor and the sample."""
+
+from typing import Any
+
+from scena.data.errors import DataError
+from scena.data.processor import Step, takes_rng
+from scena.data.rng import SampleRandom
+from scena.data.sample import Sample
+
+
+class MappingStep:
+    """A created mapping processor."""
+
+    __slots__ = ("apply", "name", "number", "takes_rng")
+
+    def __init__(self, step: Step, processor: Any) -> None:
+        self.apply = processor.apply
+        self.name = step.name
+        self.number = step.number
+        self.takes_rng = takes_rng(processor.apply)
+
+
+def reason(error: BaseException) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {error}"
+
+
+def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, index: int, part: int) -> Sample:
+    """Applies mapping processors to one sample; an exception names the processor and the sample."""
+    current = sample
+    for step in steps:
+        try:
+            current = (
+                step.apply(current, random.at(index, part, step.number)) if step.takes_rng else step.apply(current)
+            )
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{step.name} failed on {_known(current, sample)}: {reason(error)}") from error
+    if not isinstance(current, Sample):
+        raise DataError(
+            f"{steps[-1].name} must return a Sample. Received: {type(current).__name__} for {sample.identity()}."
+        )
+    if current.index is None:
+        current.index = sample.index
+    return current
+
+
+def _known(current: Any, first: Sample) -> str:
+    if isinstance(current, Sample) and current.index is not None:
+        return current.identity()
+    return first.identity()
