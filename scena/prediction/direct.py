@@ -11,11 +11,11 @@ from scena.data.batch import Batch
 from scena.data.collate import Collator, split
 from scena.data.cursor import Cursor
 from scena.data.database import DataBase
+from scena.data.mapping import MappingStep, apply_steps
 from scena.data.modes import PipelineMode
 from scena.data.processor import steps_of
 from scena.data.rng import SampleRandom
 from scena.data.sample import Sample
-from scena.data.work import MappingStep, apply_steps
 
 
 class DirectPath:

@@ -21,7 +21,7 @@ from scena.prediction.serving.params import ServeParams
 from scena.prediction.serving.payload import PayloadError, UploadedFile, parse_json, plain
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that is answered with an error: (status, message)."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -63,7 +63,7 @@ class Service:
         started = time.perf_counter()
         try:
             response = Response(msgspec.json.encode(await self._answer(request)), media_type="application/json")
-        except Refused as refusal:
+        except RefusedError as refusal:
             response = _error(refusal.status, str(refusal))
         except ClientDisconnect:
             response = _error(400, "The client went away.")
@@ -85,7 +85,7 @@ class Service:
                 instances, columns = parse_json(body)
                 samples = [self.predictor.sample_from_json(instance) for instance in instances]
         except ValueError as error:
-            raise Refused(400, str(error)) from error
+            raise RefusedError(400, str(error)) from error
         return self._shaped([plain(sample.outputs) for sample in await self._predicted(samples)], columns)
 
     def _predict_batch(self, samples: Sequence[Sample]) -> list[Sample]:
@@ -100,30 +100,34 @@ class Service:
                 answer: asyncio.Future[list[Sample]] = asyncio.get_running_loop().create_future()
                 return await self.batcher.submit(samples, answer)
         except QueueFullError:
-            raise Refused(429, f"More than {self.params.max_queue} samples wait already; try again later.") from None
+            raise RefusedError(
+                429, f"More than {self.params.max_queue} samples wait already; try again later."
+            ) from None
         except ClosedError:
-            raise Refused(503, "The service is being shut down.") from None
+            raise RefusedError(503, "The service is being shut down.") from None
         except TimeoutError:
-            raise Refused(504, f"There was no answer within {self.params.time_limit:g} seconds.") from None
+            raise RefusedError(504, f"There was no answer within {self.params.time_limit:g} seconds.") from None
         except DataError as error:
-            raise Refused(422, str(error)) from error
+            raise RefusedError(422, str(error)) from error
         except Exception as error:
-            raise Refused(500, f"The prediction failed: {type(error).__name__}: {error}") from error
+            raise RefusedError(500, f"The prediction failed: {type(error).__name__}: {error}") from error
 
     async def _body(self, request: Request) -> bytes:
         limit = self.params.max_body
         if int(request.headers.get("content-length") or 0) > limit:
-            raise Refused(413, f"The request is larger than {limit} bytes.")
+            raise RefusedError(413, f"The request is larger than {limit} bytes.")
         pieces, size = [], 0
         try:
             async with asyncio.timeout(self.params.body_timeout):
                 async for piece in request.stream():
                     size += len(piece)
                     if size > limit:
-                        raise Refused(413, f"The request is larger than {limit} bytes.")
+                        raise RefusedError(413, f"The request is larger than {limit} bytes.")
                     pieces.append(piece)
         except TimeoutError:
-            raise Refused(408, f"The request did not arrive within {self.params.body_timeout:g} seconds.") from None
+            raise RefusedError(
+                408, f"The request did not arrive within {self.params.body_timeout:g} seconds."
+            ) from None
         return b"".join(pieces)
 
     def _shaped(self, outputs: list[Any], columns: bool) -> dict[str, Any]:

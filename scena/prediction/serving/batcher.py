@@ -135,7 +135,10 @@ class Batcher:
         self._observe(len(samples))
         answers = self._predicted(samples)
         if isinstance(answers, Exception):  # one bad sample must not harm the others
-            outcomes = [answers] if len(batch) == 1 else [self._predicted(group.samples) for group in batch]
+            alone = len(batch) == 1
+            outcomes: list[list[Sample] | Exception] = [
+                answers if alone else self._predicted(group.samples) for group in batch
+            ]
         else:
             following = iter(answers)
             outcomes = [[next(following) for _ in group.samples] for group in batch]

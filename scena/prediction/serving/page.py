@@ -54,11 +54,12 @@ drop.ondrop = event => { event.preventDefault(); drop.classList.remove("over"); 
 
 def docs_page(description: dict[str, Any]) -> str:
     """The routes of an OpenAPI description, for a person to read."""
-    rows = "".join(
-        f"<tr><td><code>{method.upper()}</code></td><td><code>{html.escape(path)}</code></td><td>{html.escape(route.get('summary', ''))}</td></tr>"
+    cells = [
+        (f"<code>{method.upper()}</code>", f"<code>{html.escape(path)}</code>", html.escape(route.get("summary", "")))
         for path, methods in description["paths"].items()
         for method, route in methods.items()
-    )
+    ]
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
     title = html.escape(description["info"]["title"])
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>:root {{ color-scheme: light dark; }} '

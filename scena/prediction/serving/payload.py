@@ -10,7 +10,6 @@ import numpy as np
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 
-
 MAX_PIXELS = 50_000_000
 """A small file can unfold to a huge picture."""
 
