@@ -5,7 +5,7 @@ import importlib
 from scena.params.errors import ParamsError
 
 USAGE = """usage: scena records write --images FOLDER --output DIR [--flags]
-       scena records convert SCENARIO | DATASET --output DIR [--flags]
+       scena records convert SCENARIO | --dataset NAME --output DIR [--flags]
        scena records info PATH [--verify] [--contact_sheet FILE] [--salvage DIR]
        scena records preview SCENARIO --picture FILE [--flags]
 

@@ -1,7 +1,7 @@
 """The base of sources that have splits."""
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,13 +19,14 @@ class SplitSource(RandomAccessGenerator[P]):
 
     Attributes:
         classes: the names of the classes, where they are known.
+        counts: the number of samples of each split of the data set.
     """
 
     def __init__(self, params: P, mode: PipelineMode) -> None:
         super().__init__(params, mode)
         self.classes: list[str] | None = None
-        counts = self.open()
-        self._parts: list[Part] = choose_parts(params.split, mode, counts, params.split_seed, self.title())
+        self.counts = self.open()
+        self._parts: list[Part] = choose_parts(params.split, mode, self.counts, params.split_seed, self.title())
         self._ends = np.cumsum([len(places) for _, places in self._parts])
 
     @abstractmethod
@@ -53,8 +54,3 @@ class SplitSource(RandomAccessGenerator[P]):
 
     def __getitem__(self, index: int) -> Sample:
         return self.read(*self.locate(index))
-
-
-def first_of(names: tuple[str, ...], among: Any) -> str | None:
-    """The first of some names that is there."""
-    return next((name for name in names if name in among), None)

@@ -45,7 +45,9 @@ class PictureModel(ModelBase[PictureModelParams]):
     def _loss(self, inputs: Any, targets: Any, outputs: Any) -> Any:
         import keras
 
-        return {"loss": keras.losses.sparse_categorical_crossentropy(targets["label"], outputs["logits"], from_logits=True)}
+        return {
+            "loss": keras.losses.sparse_categorical_crossentropy(targets["label"], outputs["logits"], from_logits=True)
+        }
 
     def _metric(self, inputs: Any, targets: Any, outputs: Any) -> Any:
         import keras

@@ -1,0 +1,123 @@
+"""`scena records convert SCENARIO | --dataset NAME`: samples as record files."""
+
+from pathlib import Path
+from typing import Any
+
+from scena.commands.progress import counting
+from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
+from scena.params import param, parse, parse_options
+from scena.params.errors import ParamsError
+
+
+class ConvertOptions(ImportOptions):
+    """What to write, and where."""
+
+    output: Path = param(required=True, help="the folder to write the data set into")
+    dataset: str | None = param(
+        None, help="a data set by its name, instead of a scenario: digits, cifar10, tfds:NAME, keras:NAME"
+    )
+    data_dir: Path | None = param(None, help="with dataset: where TensorFlow Datasets keeps its data")
+    splits: list[str] = param([], help="which splits; default: all of a data set, train and validation of a scenario")
+    shards: int = param(1, ge=1, help="files for each split")
+    shard: str | None = param(None, help="i/n: write file i of n only, as one of n jobs")
+    compression: str = param("", choices=["", "GZIP", "ZLIB"], help="compress the files")
+    variable_shapes: bool = param(False, help="arrays differ in size from sample to sample (beyond the first 100)")
+    force: bool = param(False, help="replace files that are there")
+
+
+DESCRIPTION = (
+    "Writes the samples of a scenario (as its generators give them), or a data set by name, as TFRecord files."
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Converts a data set."""
+    named = bool(arguments) and not arguments[0].startswith("-")
+    if not named and any(word in ("-h", "--help") for word in arguments):
+        parse(ConvertOptions(), ["--help"], prog="scena records convert [SCENARIO]", description=DESCRIPTION)
+    options, rest = parse_options(ConvertOptions, arguments[1:] if named else arguments)
+    if named == (options.dataset is not None):
+        raise ParamsError("name a scenario (scena records convert SCENARIO …) or a data set (--dataset NAME).")
+    import_modules(options.modules)
+    if named:
+        sources = _of_scenario(arguments[0], rest, options)
+    else:
+        if rest:
+            raise ParamsError(
+                f"{rest[0]} is not a flag of scena records convert --dataset. See scena records convert --help."
+            )
+        set_up_console()
+        sources = _of_dataset(options)
+    _write(sources, options)
+    return 0
+
+
+def _of_scenario(name: str, rest: list[str], options: ConvertOptions) -> dict[str, Any]:
+    from scena.commands.scenario_argument import take_scenario
+    from scena.data.generator import as_generator
+    from scena.data.modes import PipelineMode
+
+    scenario, _ = take_scenario("records convert", [name])
+    root = root_of(trainer=scenario.default_trainer_params())
+    gen = parse(
+        root, rest, prog=f"scena records convert {name}", description=DESCRIPTION, options=options
+    ).params.trainer.gen
+    set_up_console()
+    sources = {
+        "train": (gen.train_gen(), PipelineMode.TRAINING),
+        "validation": (gen.val_gen(), PipelineMode.EVALUATION),
+    }
+    chosen = options.splits or [split for split, (source, _) in sources.items() if source is not None]
+    unknown = [split for split in chosen if split not in sources or sources[split][0] is None]
+    if unknown:
+        raise ParamsError(
+            f"a scenario has the splits train and validation (where it validates). Received: {unknown[0]!r}"
+        )
+    return {split: as_generator(*sources[split]) for split in chosen}
+
+
+def _of_dataset(options: ConvertOptions) -> dict[str, Any]:
+    from scena.data.datasets.named import NamedDataSet
+    from scena.data.datasets.params import NamedDataSetParams
+    from scena.data.modes import PipelineMode
+
+    params = NamedDataSetParams(dataset=str(options.dataset), data_dir=options.data_dir)
+    splits = options.splits or list(NamedDataSet(params, PipelineMode.TRAINING).counts)
+    return {split: NamedDataSet(params.replace(split=split), PipelineMode.EVALUATION) for split in splits}
+
+
+def _write(sources: dict[str, Any], options: ConvertOptions) -> None:
+    from scena.data.records.convert import write_source
+    from scena.data.records.writing import parse_shard
+
+    shard = parse_shard(options.shard) if options.shard else None
+    for split, source in sources.items():
+        name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
+        total = len(source) if hasattr(source, "__len__") else None
+        with counting(f"writing {split}", -(-total // shard[1]) if total and shard else total) as progress:
+            count = write_source(
+                source,
+                options.output,
+                split=name,
+                shards=options.shards,
+                shard=shard,
+                compression=options.compression,
+                overwrite=options.force,
+                variable_shapes=options.variable_shapes,
+                progress=progress,
+            )
+        print(f"wrote {count:,} records of {split} into {options.output}")
+    if shard is None:
+        _write_info(sources, options.output)
+
+
+def _write_info(sources: dict[str, Any], folder: Path) -> None:
+    """The info file of a data set of images, so that names of classes and statistics are known."""
+    from scena.data.image.statistics import INFO_FILE
+    from scena.data.records.collect import collect_info
+    from scena.data.records.writing import write_json
+
+    classes = next((source.classes for source in sources.values() if getattr(source, "classes", None)), None)
+    info = collect_info(folder, classes)
+    if info is not None:
+        write_json(folder / INFO_FILE, info)

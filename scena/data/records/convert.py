@@ -1,0 +1,150 @@
+"""Samples of any source as records: pictures with a class as image records, anything else with the schema of its values."""
+
+import io
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from scena.data.errors import DataError
+from scena.data.generator import DataGenerator, has_random_access
+from scena.data.image.writer import IMAGE_SCHEMA
+from scena.data.records.schema import Leaf, Schema, make_structure
+from scena.data.records.writing import write_records
+from scena.data.sample import Sample
+
+LOOKED_AT = 100
+"""Samples whose shapes are compared: axes that differ among them are variable."""
+
+
+def write_source(
+    source: DataGenerator[Any],
+    path: Path,
+    *,
+    split: str,
+    shards: int = 1,
+    shard: tuple[int, int] | None = None,
+    compression: str = "",
+    overwrite: bool = False,
+    variable_shapes: bool = False,
+    progress: Callable[[int], None] = lambda count: None,
+) -> int:
+    """Writes the samples of a source, in order, as one split of a folder of records; returns how many.
+
+    Args:
+        source: its inputs and targets are dicts of arrays, numbers and texts (or of bytes: encoded images).
+        path: the folder.
+        split: the first part of the names of the files.
+        shards, shard, compression, overwrite: as for `write_records`.
+        variable_shapes: every axis may differ from sample to sample.
+        progress: is called with the number of samples done.
+    """
+    samples = _samples(source, shard)
+    first = list(islice(samples, LOOKED_AT))
+    if not first:
+        raise DataError(f"{type(source).__name__} gives no samples for {split!r}{f' (job {shard})' if shard else ''}.")
+    image = is_image_sample(first[0])
+    if image:
+        schema, values = IMAGE_SCHEMA, map(image_record, chain(first, samples))
+    else:
+        schema, values = schema_of_samples(first, variable_shapes), map(sample_value, chain(first, samples))
+
+    def counted() -> Iterator[Any]:
+        for value in values:
+            progress(1)
+            yield value
+
+    return write_records(counted(), schema, path, split=split, shards=shards, shard=shard, compression=compression,
+                         overwrite=overwrite)  # fmt: skip
+
+
+def _samples(source: DataGenerator[Any], shard: tuple[int, int] | None) -> Iterator[Sample]:
+    if shard is None:
+        return iter(source.generate())
+    number, count = shard
+    if has_random_access(source):
+        known: Any = source
+        return (known[index] for index in range(number, len(known), count))
+    return islice(source.generate(), number, None, count)
+
+
+def is_image_sample(sample: Sample) -> bool:
+    """Whether a sample is a picture (encoded, or an array of 8-bit values) with the number of its class."""
+    inputs, targets = sample.inputs, sample.targets
+    if not (
+        isinstance(inputs, dict)
+        and isinstance(targets, dict)
+        and set(inputs) == {"image"}
+        and set(targets) == {"label"}
+    ):
+        return False
+    image, label = inputs["image"], targets["label"]
+    encoded = isinstance(image, bytes)
+    array = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[-1] in (1, 3)
+    return (encoded or array) and np.ndim(label) == 0 and np.asarray(label).dtype.kind in "iu"
+
+
+def image_record(sample: Sample) -> dict[str, Any]:
+    """The values of an image record; an array is stored as a PNG."""
+    data, label = sample.inputs["image"], int(sample.targets["label"])
+    if isinstance(data, bytes):
+        with Image.open(io.BytesIO(data)) as image:
+            width, height = image.size
+    else:
+        height, width = data.shape[:2]
+        file = io.BytesIO()
+        Image.fromarray(data[..., 0] if data.shape[-1] == 1 else data).save(file, "PNG", compress_level=4)
+        data = file.getvalue()
+    name = sample.meta.get("name", "") if isinstance(sample.meta, dict) else ""
+    return {"image": data, "label": label, "height": height, "width": width, "name": str(name).encode()}
+
+
+def sample_value(sample: Sample) -> dict[str, Any]:
+    """What is stored of a sample: inputs and, if there are any, targets."""
+    inputs = {"inputs": _with_arrays(sample.inputs)}
+    return inputs if sample.targets is None else inputs | {"targets": _with_arrays(sample.targets)}
+
+
+def _with_arrays(value: Any) -> Any:
+    """Lists are arrays, as they are when they reach a batch."""
+    if isinstance(value, dict):
+        return {key: _with_arrays(item) for key, item in value.items()}
+    return np.asarray(value) if isinstance(value, list) else value
+
+
+def schema_of_samples(samples: list[Sample], variable_shapes: bool = False) -> Schema:
+    """The schema of some samples: the structure of the first, and None for axes that differ among them."""
+    shapes: dict[str, set[tuple[int, ...]]] = {}
+
+    def note(value: Any, key: str) -> Leaf:
+        array = _array(value, key)
+        shapes.setdefault(key, set()).add(array.shape)
+        return Leaf(key, "string" if array.dtype.kind in "USO" else array.dtype.name, array.shape)
+
+    for sample in samples:
+        make_structure(sample_value(sample), note)
+
+    def common(value: Any, key: str) -> Leaf:
+        leaf = note(value, key)
+        ranks = {len(shape) for shape in shapes[key]}
+        if len(ranks) > 1:
+            raise DataError(f"{key!r} has a different number of axes from sample to sample: {sorted(shapes[key])[:4]}.")
+        sizes = zip(*shapes[key], strict=True)
+        shape = tuple(None if variable_shapes or len(set(axis)) > 1 else axis[0] for axis in sizes)
+        return Leaf(key, leaf.dtype, shape)
+
+    return Schema(make_structure(sample_value(samples[0]), common))
+
+
+def _array(value: Any, key: str) -> np.ndarray[Any, Any]:
+    if isinstance(value, bytes | str):
+        return np.array(value, object)
+    array = np.asarray(value)
+    if array.dtype == object and not all(isinstance(item, bytes | str) for item in array.flat):
+        raise DataError(
+            f"{key!r} of a sample is a {type(value).__name__}, which cannot be stored as a record: {value!r:.80}"
+        )
+    return array
