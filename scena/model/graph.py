@@ -58,6 +58,9 @@ class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
         """The layer's configuration with its parameters as plain data, so that a Keras archive needs no pickle."""
         return {**super().get_config(), "params": to_raw(self.params)}
 
+    def build(self, inputs_shape: Any = None, targets_shape: Any = None) -> None:
+        """Does nothing: the layers inside are built when they are called, some of them in training only."""
+
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Does nothing: a graph is built by being called, which happens when the model around it is read back."""
 
@@ -111,6 +114,9 @@ class RootGraph(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """The configuration with the graph inside it."""
         return {**super().get_config(), "graph": keras.saving.serialize_keras_object(self.graph)}
+
+    def build(self, inputs_shape: Any = None, targets_shape: Any = None) -> None:
+        """Does nothing: the layers inside are built when they are called, some of them in training only."""
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Does nothing: a graph is built by being called, which happens when the model around it is read back."""

@@ -14,6 +14,8 @@ from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 
 AnyScenario = type[ScenarioBase[Any, Any]]
+READY = {"classification": "scena.scenario.classification"}
+"""Scenarios that come with Scena, by their short names; a module of the user's own with that name takes precedence."""
 
 
 def find_scenario(name: str) -> AnyScenario:
@@ -64,7 +66,7 @@ def list_scenarios() -> list[str]:
     found = list(_search(Path.cwd(), ""))
     if not any(name.startswith("examples.") for name in found):
         found += _search(shipped, "examples.")
-    return sorted(found)
+    return sorted({*found, *READY})
 
 
 def defined_scenarios(path: Path) -> list[str]:
@@ -128,7 +130,8 @@ def _put_on_path(path: Path) -> str:
 
 
 def _import_scenario_module(name: str, asked: str) -> ModuleType:
-    for candidate in (name, f"scena.{name}") if name.startswith("examples.") else (name,):
+    shipped = f"scena.{name}" if name.startswith("examples.") else READY.get(name)
+    for candidate in (name, shipped) if shipped else (name,):
         module = _import(candidate)
         if module is None:
             continue

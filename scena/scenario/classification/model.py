@@ -1,0 +1,101 @@
+"""A network of the zoo as a model: loss with smoothing, weights and mixed pictures, accuracy and top-k."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from scena.data.sample import Sample
+from scena.model.errors import ModelError
+from scena.model.graph import GenericGraphBase, Tensors
+from scena.model.model import ModelBase
+from scena.model.zoo.network import network_from_params
+from scena.scenario.classification.data import ClassificationData
+from scena.scenario.classification.mixing import Mixing
+from scena.scenario.classification.params import ClassificationModelParams
+
+
+class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
+    """The network; in training pictures may be mixed before it."""
+
+    def __init__(self, params: ClassificationModelParams, **kwargs: Any) -> None:
+        super().__init__(params, **kwargs)
+        self.network = network_from_params(params.network)
+        self.mixing = Mixing(params.mix, name="mixing") if params.mix.mixup or params.mix.cutmix else None
+
+    def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
+        """The network, on mixed pictures if that is asked for; says what was mixed with what."""
+        if self.mixing is None or not training:
+            return self._outputs(self.network(inputs["image"], training=training))
+        image, other, share = self.mixing(inputs["image"], targets["label"])
+        return {**self._outputs(self.network(image, training=training)), "other_label": other, "share": share}
+
+    def build_prediction_graph(self, inputs: Tensors) -> Tensors:
+        """The network."""
+        return self._outputs(self.network(inputs["image"], training=False))
+
+    def _outputs(self, logits: Any) -> Tensors:
+        if isinstance(logits, dict):
+            raise ModelError(f"{self.params.network.name} has several outputs and cannot be used for classification.")
+        return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
+
+
+class ClassificationModel(ModelBase[ClassificationModelParams]):
+    """Tells pictures apart."""
+
+    def create_graph(self) -> ClassificationGraph:
+        """The chosen network."""
+        weights, classes = self.params.class_weights, self.params.network.num_classes
+        if weights and len(weights) != classes:
+            raise ModelError(
+                f"--model.class_weights needs one number for each of {classes} classes. Received: {len(weights)}."
+            )
+        return ClassificationGraph(self.params, name="graph")
+
+    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        del inputs
+        loss = self._cross_entropy(targets["label"], outputs["logits"])
+        if "share" in outputs:
+            share = outputs["share"]
+            loss = share * loss + (1 - share) * self._cross_entropy(outputs["other_label"], outputs["logits"])
+        return {"loss": loss}
+
+    def _cross_entropy(self, label: Any, logits: Any) -> Any:
+        classes = logits.shape[-1]
+        wanted = ops.one_hot(label, classes, dtype="float32")
+        smoothing = self.params.label_smoothing
+        wanted = wanted * (1 - smoothing) + smoothing / classes
+        loss = -ops.sum(wanted * ops.log_softmax(logits, axis=-1), axis=-1)
+        if self.params.class_weights:
+            loss = loss * ops.take(ops.convert_to_tensor(self.params.class_weights, "float32"), label)
+        return loss
+
+    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        del inputs
+        label, pred = targets["label"], outputs["pred"]
+        measured = {"acc": keras.metrics.sparse_categorical_accuracy(label, pred)}
+        for k in self.params.top_k:
+            if 1 < k < pred.shape[-1]:
+                measured[f"top{k}"] = keras.metrics.sparse_top_k_categorical_accuracy(label, pred, k=k)
+        return measured
+
+    def _best_logging_settings(self) -> tuple[str, str]:
+        return "max", "acc"
+
+    def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
+        print_fn(f"{_described(sample, data)}, target {data.name_of(int(sample.targets['label']))}")
+
+    def _print_prediction(
+        self, sample: Sample, data: ClassificationData, print_fn: Callable[[str], None] = print
+    ) -> None:
+        print_fn(_described(sample, data))
+
+
+def _described(sample: Sample, data: ClassificationData, most: int = 3) -> str:
+    """The most likely classes with their probabilities."""
+    probabilities = sample.outputs["pred"]
+    best = probabilities.argsort()[::-1][:most]
+    classes = ", ".join(f"{data.name_of(int(label))} {probabilities[label]:.1%}" for label in best)
+    name = sample.meta.get("name") if isinstance(sample.meta, dict) else None
+    return f"{name}: {classes}" if name else classes

@@ -1,0 +1,50 @@
+"""The scenario `classification`: any network of the zoo on any pictures."""
+
+from typing import TYPE_CHECKING, Any
+
+from scena.data.modes import PipelineMode
+from scena.data.params import DataGeneratorParams
+from scena.scenario.classification.params import (
+    ClassificationPipelines,
+    ClassificationScenarioParams,
+    PictureFilesParams,
+)
+from scena.scenario.errors import ScenarioError
+from scena.scenario.scenario import ScenarioBase
+from scena.training.params import TrainerParams
+
+if TYPE_CHECKING:
+    from scena.scenario.classification.evaluator import ClassificationEvaluator
+    from scena.training.trainer import Trainer
+
+
+class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, ClassificationPipelines]):
+    """Image classification with a network of the zoo (`scena zoo` lists them)."""
+
+    @classmethod
+    def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":
+        """A trainer whose number of classes, and their names, are those of the data set where nothing else was said."""
+        source: Any = params.gen.source.create(PipelineMode.TRAINING)
+        names = list(source.classes or [])
+        network = params.scenario.model.network
+        if not network.num_classes and not names:
+            raise ScenarioError(f"{source.title()} does not say how many classes it has; give --model.num_classes.")
+        if names and network.num_classes and network.num_classes < len(names):
+            raise ScenarioError(
+                f"--model.num_classes {network.num_classes} is less than the {len(names)} classes of {source.title()}."
+            )
+        network.num_classes = network.num_classes or len(names)
+        params.scenario.data.class_names = names
+        return super().create_trainer(params)
+
+    @classmethod
+    def default_predict_source(cls, pipelines: ClassificationPipelines) -> DataGeneratorParams:
+        """Picture files."""
+        return PictureFilesParams()
+
+    @classmethod
+    def evaluator_cls(cls) -> "type[ClassificationEvaluator]":
+        """Accuracy by class."""
+        from scena.scenario.classification.evaluator import ClassificationEvaluator
+
+        return ClassificationEvaluator

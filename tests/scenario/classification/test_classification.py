@@ -1,0 +1,133 @@
+"""Image classification, ready to use: contract, classes from the data, mixing, and learning."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+from scena.commands.main import main
+from scena.data.datasets.params import ImageFilesParams
+from scena.scenario.classification.mixing import Mixing
+from scena.scenario.classification.params import MixParams, PictureFilesParams
+from scena.scenario.classification.scenario import ClassificationScenario
+from scena.scenario.errors import ScenarioError
+from scena.scenario.finding import find_scenario
+from scena.testing import run_scenario_test
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """A folder with a folder of red and one of blue pictures."""
+    rng = np.random.default_rng(0)
+    for place, name in enumerate(("blue", "red")):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        for number in range(12):
+            image = rng.integers(0, 80, (20, 24, 3), dtype=np.uint8)
+            image[..., 2 if place == 0 else 0] += 150
+            Image.fromarray(image).save(tmp_path / "pictures" / name / f"{number}.png")
+    return tmp_path / "pictures"
+
+
+def small(**changes: Any) -> Any:
+    """Trainer parameters of a small network."""
+    params = ClassificationScenario.default_trainer_params()
+    params.scenario.model.network.name = "ResNet20CIFAR"
+    params.scenario.model.network.factor = 8
+    params.scenario.model.network.depth = None
+    for name, value in changes.items():
+        setattr(params.scenario.model.network, name, value)
+    return params
+
+
+def test_it_has_a_short_name() -> None:
+    assert find_scenario("classification") is ClassificationScenario
+
+
+def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> None:
+    params = small()
+    params.gen.source = ImageFilesParams(images=pictures)
+    params.scenario.model.mix.mixup = 0.3
+    files = sorted((pictures / "red").iterdir())[:3]
+    source = PictureFilesParams(image_files=files)
+    run_scenario_test(ClassificationScenario, params, directory=tmp_path, predict_source=source, tolerance=1e-4)
+    predictor = ClassificationScenario.create_predictor(tmp_path / "run" / "export")
+    assert predictor.data.params.class_names == ["blue", "red"]
+    printed: list[str] = []
+    for sample in predictor.predict(source):
+        predictor.print_prediction(sample, printed.append)
+    assert printed[0].startswith(f"{files[0]}: ") and "red" in printed[0] and "%" in printed[0]
+
+
+def test_classes_are_those_of_the_data_set() -> None:
+    params = small()
+    ClassificationScenario.create_trainer(params)
+    assert params.scenario.model.network.num_classes == 10
+    with pytest.raises(ScenarioError, match="--model.num_classes 3 is less than the 10 classes"):
+        ClassificationScenario.create_trainer(small(num_classes=3))
+
+
+def test_the_command_of_the_document_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    command = (
+        "params classification --model.name MobileNetV2 --model.num_classes 10 --model.input_size 32 32 3 --data.dataset cifar10 "
+        "--train.augment RandomHorizontalFlip Normalize --val.augment Normalize --train.batch_size 64 --learning_rate.lr 0.0001 "
+        "--trainer.epochs 20 --trainer.output_dir DIR"
+    )
+    assert main(command.split()) == 0
+    shown = capsys.readouterr().out
+    for line in (
+        "name: MobileNetV2",
+        "num_classes: 10",
+        "dataset: cifar10",
+        "batch_size: 64",
+        "lr: 0.0001",
+        "epochs: 20",
+    ):
+        assert line in shown
+
+
+def test_help_needs_no_heavy_package() -> None:
+    code = (
+        "import sys\nfrom scena.commands.main import main\n"
+        "try:\n    main(['train', 'classification', '--help'])\nexcept SystemExit:\n    pass\n"
+        "print('LOADED', [n for n in ('keras', 'tensorflow', 'numpy', 'pandas') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("LOADED []")
+
+
+@pytest.mark.parametrize("way", ["mixup", "cutmix"])
+def test_mixed_pictures_consist_of_the_shares_they_say(way: str) -> None:
+    keras.utils.set_random_seed(1)
+    layer = Mixing(MixParams(**{way: 1.0}))
+    labels = np.arange(6)
+    image = np.broadcast_to(labels.astype("float32")[:, None, None, None], (6, 16, 16, 3))
+    mixed, other, share = (np.asarray(value) for value in layer(image, labels))
+    assert set(other) == set(labels) and not np.any(other == labels)
+    expected = share * labels + (1 - share) * other
+    assert mixed.mean(axis=(1, 2, 3)) == pytest.approx(expected, abs=1e-5)
+    assert share.std() > 0.1
+
+
+def test_wrong_class_weights_are_refused(tmp_path: Path) -> None:
+    params = small()
+    params.scenario.model.class_weights = [1.0, 2.0]
+    params.output_dir = tmp_path / "run"
+    with pytest.raises(
+        RuntimeError, match="--model.class_weights needs one number for each of 10 classes. Received: 2"
+    ):
+        ClassificationScenario.create_trainer(params).train()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", ["tensorflow", "upstride_type1", "upstride_type2", "upstride_type3"])
+def test_digits_are_learned_in_each_algebra(tmp_path: Path, framework: str) -> None:
+    params = small(factor=4, framework=framework)
+    params.epochs, params.output_dir, params.random_seed = 12, tmp_path / "run", 1
+    params.gen.train.batch_size, params.learning_rate.lr = 32, 0.003
+    history = ClassificationScenario.create_trainer(params).train()
+    assert max(row["val_acc"] for row in history) >= (0.95 if framework == "tensorflow" else 0.93)
