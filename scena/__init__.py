@@ -25,6 +25,7 @@ _HOMES = {
     "scena.devices.params": ["DeviceParams"],
     "scena.evaluation.evaluator": ["Evaluator"],
     "scena.evaluation.lav": ["LAV"],
+    "scena.evaluation.multi": ["MultiLAV"],
     "scena.evaluation.params": ["EvaluatorParams", "LAVParams"],
     "scena.model.graph": ["GenericGraphBase", "GraphBase", "RootGraph"],
     "scena.model.model": ["ModelBase"],
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from scena.devices.params import DeviceParams as DeviceParams
     from scena.evaluation.evaluator import Evaluator as Evaluator
     from scena.evaluation.lav import LAV as LAV
+    from scena.evaluation.multi import MultiLAV as MultiLAV
     from scena.evaluation.params import EvaluatorParams as EvaluatorParams
     from scena.evaluation.params import LAVParams as LAVParams
     from scena.model.graph import GenericGraphBase as GenericGraphBase
