@@ -52,6 +52,17 @@ def test_three_hundred_random_kills(zygote: Zygote, expected: dict[str, Any], tm
 VARIANTS = {
     "epochs of unknown length": "--data.counted False --trainer.checkpoint_every 1steps --trainer.val_every_n 3steps",
     "checkpoints by epochs": "--trainer.checkpoint_every 2 --trainer.val_every_n 1 --train.batch_drop_remainder True",
+    "average, accumulation, schedule": (
+        "--trainer.ema_decay 0.9 --optimizer.gradient_accumulation_steps 2 --learning_rate CosineDecay "
+        "--learning_rate.lr 0.01 --trainer.lav_every_n 2"
+    ),
+    "plateau, early stopping": (
+        "--learning_rate ReduceOnPlateau --learning_rate.lr 0.5 --early_stopping.n_to_go 2 --trainer.epochs 12 "
+        "--trainer.val_every_n 1 --trainer.lav_every_n 3"
+    ),
+    "bfloat16": "--trainer.precision mixed_bfloat16",
+    "float16 with a scaled loss": "--trainer.precision mixed_float16",
+    "workers": "--train.num_processes 2 --trainer.samples_per_epoch 40",
 }
 
 

@@ -22,13 +22,22 @@ class Waves(DataGenerator[WavesParams]):
             yield self[index]
 
     def __len__(self) -> int:
-        if not self.params.counted:
-            raise TypeError("the length is not known")
         return self.params.count
 
     def __getitem__(self, index: int) -> Sample:
         wave = np.sin(np.arange(8) + self.phases[index]).astype("float32")
         return Sample(inputs={"x": wave}, targets={"y": np.int32(wave[:4].sum() > 0)})
+
+
+class StreamedWaves(DataGenerator[WavesParams]):
+    """The same without a length, one after the other."""
+
+    def generate(self) -> Iterator[Sample]:
+        yield from Waves(self.params, self.mode).generate()
+
+
+def waves(params: WavesParams, mode: PipelineMode) -> DataGenerator[WavesParams]:
+    return Waves(params, mode) if params.counted else StreamedWaves(params, mode)
 
 
 class Jitter(MappingDataProcessor[JitterParams]):

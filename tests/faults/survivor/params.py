@@ -12,7 +12,7 @@ from scena import (
 from scena.data.params import DataProcessorPipelineParams
 
 
-class WavesParams(DataGeneratorParams, builds=".data:Waves"):
+class WavesParams(DataGeneratorParams, builds=".data:waves"):
     """Noisy waves."""
 
     count: int = param(48, ge=1, help="number of samples")
