@@ -17,7 +17,7 @@ from scena.training.stopping import TIME_IS_UP
 
 logger = logging.getLogger(__name__)
 
-SKIPPED, CHANGED, ELSEWHERE, WAITING, RUNNING = "skipped", "changed", "runs elsewhere", "waiting", "running"
+SKIPPED, CHANGED, WAITING, RUNNING = "skipped", "changed", "waiting", "running"
 _INTERRUPTED = (130, 143, TIME_IS_UP)
 _TAIL = 2000
 
@@ -56,23 +56,24 @@ class Experiment:
 
     def __init__(self, runs: list[SheetRun], output: Path, python: str) -> None:
         self.output = output
+        self.python = python
         self.ledger = Ledger(output / "state")
-        self.runs = [self._plan(run, python) for run in runs]
+        self.runs = [self._plan(run) for run in runs]
         self._by_key = {planned.run.id: planned for planned in self.runs}
 
-    def _plan(self, run: SheetRun, python: str) -> PlannedRun:
+    def _plan(self, run: SheetRun) -> PlannedRun:
         words = run.words()
         directory = output_directory(words)
         if directory is None and is_training(words):
             directory = self.output / "runs" / run.id
             words += Flag("trainer.output_dir", [str(directory)]).on_command_line()
-        entry = self.ledger.read(run.id)
-        planned = PlannedRun(run, words, words, directory, self.output / "logs" / f"{run.id}.log", WAITING, entry)
+        log = self.output / "logs" / f"{run.id}.log"
+        planned = PlannedRun(run, words, words, directory, log, WAITING, self.ledger.read(run.id))
         if run.skip:
             planned.state = SKIPPED
             return planned
         try:
-            planned.command = resolve(words, python)
+            planned.command = resolve(words, self.python)
         except ExperimentError as error:
             raise ExperimentError(f"{run.where}: {error}") from None
         if run.cleanup:
@@ -81,6 +82,13 @@ class Experiment:
                     f"{run.where}: CLEANUP needs to know the run's directory: add a parameter output_dir."
                 )
             return planned
+        self._decide(planned)
+        return planned
+
+    def _decide(self, planned: PlannedRun) -> None:
+        """What is left to do of a run."""
+        words, directory = planned.words, planned.directory
+        entry = planned.entry = self.ledger.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
             planned.state = CHANGED
             planned.note = "its parameters have changed since it was started; give it a new ID, or set CLEANUP"
@@ -89,8 +97,7 @@ class Experiment:
         elif directory is not None:
             going = going_on(words, directory)
             planned.goes_on = going != words
-            planned.command = resolve(going, python)
-        return planned
+            planned.command = resolve(going, self.python)
 
     # ---- cleaning ----------------------------------------------------------------------------------------------------
 
@@ -127,9 +134,16 @@ class Experiment:
                 continue
             handle = self.ledger.lock(planned.run.id)
             if handle is None:
-                planned.state = ELSEWHERE
-                planned.note = "an earlier process of it still runs; wait for it, or stop it"
+                if not planned.note:
+                    planned.note = "an earlier process of it still runs"
+                    logger.warning("Run %s: %s; it is waited for", planned.run.id, planned.note)
                 continue
+            if planned.note:  # it has ended meanwhile, and may have come further than when the sheet was read
+                planned.note = ""
+                self._decide(planned)
+                if planned.state in (DONE, CHANGED):
+                    os.close(handle)
+                    continue
             attempts = planned.entry.attempts + 1 if planned.entry is not None else 1
             directory = None if planned.directory is None else str(planned.directory)
             planned.entry = Entry(planned.words, STARTED, attempts=attempts, directory=directory)
@@ -141,6 +155,10 @@ class Experiment:
             whole = planned.run.script[0] != "scena"
             return Job(planned.run.id, planned.command, planned.log, environment, whole, [handle])
         return None
+
+    def waits(self) -> bool:
+        """Whether earlier processes of some runs have not ended yet."""
+        return any(planned.open for planned in self.runs)
 
     def started(self, running: Running) -> None:
         """Notes where a run runs."""

@@ -67,6 +67,9 @@ class Plan(Protocol):
     def next_job(self, slot: Slot) -> Job | None:
         """The next job, for a slot that is free; None if there is none (now)."""
 
+    def waits(self) -> bool:
+        """Whether there will be jobs later, although there is none now."""
+
     def started(self, running: Running) -> None:
         """A job has been started."""
 
@@ -120,7 +123,7 @@ class Scheduler:
     def _loop(self, plan: Plan, selector: selectors.BaseSelector) -> None:
         next_tick = 0.0
         self._fill(plan, selector)
-        while self._running:
+        while self._running or (plan.waits() and not self._requests):
             for key, _ in selector.select(max(0.0, min(TICK, next_tick - time.monotonic()))):
                 handle: Callable[[], None] = key.data
                 handle()

@@ -59,6 +59,7 @@ class Search:
         self.ledger = Ledger(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
+        self._said: set[int] = set()
         self._unfinished = self._find_unfinished(own_storage)
 
     def _find_unfinished(self, own_storage: bool) -> list[Any]:
@@ -79,19 +80,28 @@ class Search:
     def next_job(self, slot: Slot) -> Job | None:
         """A trial that was left unfinished, or a new one."""
         del slot
-        while self._unfinished:
-            frozen = self._unfinished.pop(0)
+        for frozen in list(self._unfinished):
             if (lock := self.ledger.lock(_name(frozen.number))) is None:
+                self._say_waiting(frozen.number)
                 continue  # its process, or another search in this folder, still works on it
-            if self.study.trials[frozen.number].state.name != "RUNNING":
-                os.close(lock)
-                continue
-            return self._job(self._again(frozen), lock)
+            self._unfinished.remove(frozen)
+            if self.study.get_trials(deepcopy=False)[frozen.number].state.name == "RUNNING":
+                return self._job(self._again(frozen), lock)
+            os.close(lock)
         while self._has_more():
             trial = self.study.ask()
             if (lock := self.ledger.lock(_name(trial.number))) is not None:
                 return self._job(trial, lock)
         return None
+
+    def waits(self) -> bool:
+        """Whether earlier processes of some trials have not ended yet."""
+        return bool(self._unfinished)
+
+    def _say_waiting(self, number: int) -> None:
+        if number not in self._said:
+            self._said.add(number)
+            logger.warning("Trial %d: an earlier process of it still runs; it is waited for", number)
 
     def _has_more(self) -> bool:
         states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]

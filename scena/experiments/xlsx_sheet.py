@@ -1,7 +1,7 @@
 """Adding a sheet to an xlsx file and leaving every other byte of its content as it is.
 
-An xlsx file is a zip of XML parts. openpyxl reads them, but what it does not know (charts, pictures, pivot tables, some
-formats) is gone after it has written; so the new sheet is put beside the others, and the three lists of parts get a line.
+An xlsx file is a zip of XML parts. openpyxl reads them, but parts that it does not know (shapes, controls, custom XML) are
+gone after it has written; so the new sheet is put beside the others, and the three lists of parts get a line.
 """
 
 import math

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)``` *$", re.MULTILINE | re.DOTALL)
-REMARK = re.compile(r"<!--\s*(?P<kind>no-test|test):\s*(?P<text>.*?)\s*-->\s*\Z", re.DOTALL)
+REMARK = re.compile(r"<!--\s*(?P<kind>no-test|test):\s*(?P<text>(?:(?!-->).)*?)\s*-->\s*\Z", re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 
 

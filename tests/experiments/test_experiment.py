@@ -134,20 +134,25 @@ def test_nothing_outlives_a_killed_scheduler(folder: Path) -> None:
     wait_for(lambda: events(folder, "saved") == ["1"], 10)
 
 
-def test_a_run_that_outlived_its_scheduler_is_not_started_twice(folder: Path) -> None:
+def test_a_run_that_outlived_its_scheduler_is_waited_for_and_not_started_twice(folder: Path) -> None:
     write_sheet(folder, (1, "./stand_in stubborn"), (2, "./stand_in 0"))
     process = start("experiment runs.csv", folder)
     wait_for(lambda: events(folder, "start"))
     stop(process, signal.SIGKILL)
-    done = scena("experiment runs.csv", folder, status=1)
-    assert "1: runs elsewhere: an earlier process of it still runs" in done.stderr
-    assert events(folder, "start") == ["1", "2"]
-    for path in Path("/proc").glob("[0-9]*/environ"):  # end it: it is this test's own
+    (folder / "stand_in").write_text(STAND_IN.replace("sleep 60", "sleep 0"))
+    process = start("experiment runs.csv", folder)
+    wait_for(lambda: events(folder, "end") == ["2"])
+    time.sleep(1)
+    assert process.poll() is None and events(folder, "start") == ["1", "2"]
+    for path in Path("/proc").glob("[0-9]*/environ"):  # ends it: it is this test's own
         try:
             if b"SCENA_RUN_ID=1" in path.read_bytes() and os.readlink(path.parent / "cwd") == str(folder):
                 os.kill(int(path.parent.name), signal.SIGKILL)
         except OSError:
             continue
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0 and said.count("Run 1: an earlier process of it still runs; it is waited for") == 1
+    assert events(folder, "start") == ["1", "2", "1"]
 
 
 def test_what_a_run_left_behind_ends_with_it(folder: Path) -> None:
