@@ -42,6 +42,7 @@ def fill(disk: Path) -> Path:
     return ballast
 
 
+@pytest.mark.long
 def test_a_full_disk_is_waited_out(zygote: Zygote, expected: dict[str, Any], small_disk: Path, tmp_path: Path) -> None:
     directory, log = small_disk / "run", tmp_path / "run.log"
     slow = flags("--data.pre_proc.processors.Jitter.seconds 0.02")

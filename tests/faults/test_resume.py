@@ -41,6 +41,7 @@ def test_what_is_missing_of_a_finished_run_is_written(zygote: Zygote, run: Path,
     assert_same(run, expected)
 
 
+@pytest.mark.long
 def test_more_epochs_are_those_of_a_longer_run(zygote: Zygote, run: Path, tmp_path: Path) -> None:
     status, text = resume(zygote, run, "--trainer.epochs", "7")
     assert status == 0, text
@@ -63,6 +64,7 @@ def test_from_a_step_repeats_what_came_after(zygote: Zygote, run: Path, expected
     assert_same(run, expected)
 
 
+@pytest.mark.long
 def test_from_the_best_model(zygote: Zygote, run: Path, expected: dict[str, Any]) -> None:
     best = json.loads((run / "best/scenario.json").read_text())["result"]["step"]
     status, text = resume(zygote, run, "--from", "best")
@@ -82,6 +84,7 @@ def test_a_wrong_start_is_refused(zygote: Zygote, run: Path, start: str, message
     assert fingerprint(run) == before
 
 
+@pytest.mark.long
 def test_a_change_that_ends_exactness_is_said(zygote: Zygote, run: Path) -> None:
     status, text = resume(
         zygote, run, "--trainer.epochs", "6", "--train.batch_size", "4", "--trainer.keep_checkpoints", "3"
@@ -113,6 +116,7 @@ def test_a_directory_in_use_is_refused(zygote: Zygote, run: Path) -> None:
     assert resume(zygote, run)[0] == 0  # and free again as soon as the other has ended, however it did
 
 
+@pytest.mark.long
 def test_two_trainings_cannot_share_a_directory(zygote: Zygote, tmp_path: Path) -> None:
     directory = tmp_path / "run"
     slow = flags("--data.pre_proc.processors.Jitter.seconds 0.05")

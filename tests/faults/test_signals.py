@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import SCENARIO, Zygote, flags
+from tests.faults.harness import SCENARIO, Zygote, fingerprint, flags
 from tests.faults.test_kills import assert_same
 
 # slow enough to be hit in the middle of an epoch, where no checkpoint is due
 SLOW = "--trainer.checkpoint_every 100 --data.pre_proc.processors.Jitter.seconds 0.02"
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.long)]
+)
 def test_a_signal_saves_and_leaves(
     zygote: Zygote, expected: dict[str, Any], tmp_path: Path, number: int, status: int
 ) -> None:
@@ -47,6 +49,7 @@ def test_a_second_signal_leaves_at_once(zygote: Zygote, tmp_path: Path) -> None:
     assert time.monotonic() - begun < 2
 
 
+@pytest.mark.long
 def test_the_time_limit_saves_and_leaves(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
     directory, log = tmp_path / "run", tmp_path / "run.log"
     limited = flags(f"{SLOW} --trainer.time_limit 4s")
@@ -60,6 +63,28 @@ def test_the_time_limit_saves_and_leaves(zygote: Zygote, expected: dict[str, Any
         status = zygote.run("resume", directory, "--trainer.time_limit", "8s", log=log)
     assert status == 0, log.read_text()
     assert_same(directory, expected)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["validation", "LAV"])
+def test_a_signal_in_the_middle_of_a_validation(zygote: Zygote, tmp_path: Path, moment: str) -> None:
+    """The validation is given up and repeated by the next process; nothing is counted or written twice."""
+    changes = "--data.pre_proc.processors.Jitter.seconds 0.02 --trainer.val_every_n 1 --trainer.checkpoint_every 100 --trainer.epochs 3"
+    changes += " --val.batch_size 1 --early_stopping.n_to_go 2"
+    changes += " --trainer.lav_every_n 1" if moment == "LAV" else ""
+    whole = tmp_path / "whole"
+    assert (
+        zygote.run("train", SCENARIO, "--trainer.output_dir", whole, *flags(changes), log=tmp_path / "whole.log") == 0
+    )
+    directory, log = tmp_path / "run", tmp_path / "run.log"
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(changes), log=log)
+    child.wait_for("Epoch 1/3")
+    # an epoch has 48 samples of 20 ms, and so has its validation, and its LAV
+    time.sleep(1.5 if moment == "validation" else 2.5)
+    child.kill(signal.SIGTERM)
+    assert child.wait() == 143, child.text
+    assert zygote.run("resume", directory, log=log) == 0, log.read_text()
+    assert_same(directory, fingerprint(whole))
 
 
 def test_a_time_limit_needs_a_unit(zygote: Zygote, tmp_path: Path) -> None:
