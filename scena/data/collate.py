@@ -61,12 +61,18 @@ class Collator:
 
     def _column(self, samples: Sequence[Sample], part: str, key: str, spec: ArraySpec) -> list[np.ndarray[Any, Any]]:
         column: list[np.ndarray[Any, Any]] = []
+        inputs, dtype, shape = part == "inputs", spec.dtype, spec.shape
         for sample in samples:
-            values = sample.inputs if part == "inputs" else sample.targets
+            values = sample.inputs if inputs else sample.targets
             try:
                 value = values[key]
             except (KeyError, TypeError, IndexError):
                 raise DataError(_missing(sample, part, key, values)) from None
+            if (
+                type(value) is np.ndarray and value.dtype is dtype and value.shape == shape
+            ):  # nothing to check or convert
+                column.append(value)
+                continue
             try:
                 column.append(spec.conform(value))
             except (ValueError, OverflowError) as error:
@@ -128,6 +134,9 @@ def _dtype(column: list[np.ndarray[Any, Any]], spec: ArraySpec) -> np.dtype[Any]
 
 
 def _fill(target: np.ndarray[Any, Any], column: list[np.ndarray[Any, Any]], spec: ArraySpec, pad: Any) -> None:
+    if not spec.variable and spec.rank and spec.dtype.kind not in "US":
+        np.concatenate(column, out=target.reshape(-1, *target.shape[2:]))
+        return
     if not spec.variable:
         for row, array in enumerate(column):
             target[row] = array

@@ -20,31 +20,38 @@ class Sample:
         self.index: int | None = None
         """Position in the source, set by the pipeline: it names the sample in messages."""
 
-    def _changed(self, name: str, value: Any) -> Self:
+    def _copy(self) -> Self:
         copy = type(self).__new__(type(self))
         copy.inputs = self.inputs
         copy.targets = self.targets
         copy.outputs = self.outputs
         copy.meta = self.meta
         copy.index = self.index
-        setattr(copy, name, value)
         return copy
 
     def new_inputs(self, inputs: Any) -> Self:
         """A copy with other inputs."""
-        return self._changed("inputs", inputs)
+        copy = self._copy()
+        copy.inputs = inputs
+        return copy
 
     def new_targets(self, targets: Any) -> Self:
         """A copy with other targets."""
-        return self._changed("targets", targets)
+        copy = self._copy()
+        copy.targets = targets
+        return copy
 
     def new_outputs(self, outputs: Any) -> Self:
         """A copy with other outputs."""
-        return self._changed("outputs", outputs)
+        copy = self._copy()
+        copy.outputs = outputs
+        return copy
 
     def new_meta(self, meta: Any) -> Self:
         """A copy with other meta."""
-        return self._changed("meta", meta)
+        copy = self._copy()
+        copy.meta = meta
+        return copy
 
     def identity(self) -> str:
         """How messages name this sample: its index in the source and a short form of its meta."""

@@ -1,6 +1,6 @@
 """Runs one segment of a plan: pieces in, pieces or batches out. The engines decide in which process."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from scena.data.errors import DataError
@@ -43,21 +43,36 @@ class ParallelSegment:
             loaded, ordinals = self.work.load_piece(piece)
         else:
             loaded, ordinals = piece.samples, list(piece.ordinals)
-        samples: list[Sample] = []
-        kept: list[int] = []
         base = piece.number * self.segment.piece
-        for sample, ordinal in zip(loaded, ordinals, strict=True):
-            try:
-                samples.append(apply_steps(self._before, sample, random, ordinal, 0))
-                kept.append(ordinal - base)
-            except DataError as error:
-                self.work.failed(error)
+        if self.work.skipped is None:
+            steps = self._before
+            samples = (
+                [apply_steps(steps, s, random, i, 0) for s, i in zip(loaded, ordinals, strict=True)]
+                if steps
+                else loaded
+            )
+            kept: Sequence[int] = range(ordinals[0] - base, ordinals[-1] + 1 - base)
+        else:
+            samples, kept = self._apply_or_skip(loaded, ordinals, random, base)
         result = Piece(piece.number, piece.ordinals, samples, after=piece.after)
         result.offsets = kept
         if self._generating is not None:
             result.samples = self._generate(samples, piece.number, epoch)
             result.offsets = range(len(result.samples))
         return result
+
+    def _apply_or_skip(
+        self, loaded: list[Sample], ordinals: list[int], random: SampleRandom, base: int
+    ) -> tuple[list[Sample], list[int]]:
+        samples: list[Sample] = []
+        kept: list[int] = []
+        for sample, ordinal in zip(loaded, ordinals, strict=True):
+            try:
+                samples.append(apply_steps(self._before, sample, random, ordinal, 0))
+                kept.append(ordinal - base)
+            except DataError as error:
+                self.work.failed(error)
+        return samples, kept
 
     def _generate(self, samples: list[Sample], number: int, epoch: int) -> list[Sample]:
         assert self._generating is not None
