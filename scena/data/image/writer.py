@@ -68,6 +68,8 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
     params.output.mkdir(parents=True, exist_ok=True)
     aside = params.output / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
+    for left in params.output.glob(f".{target.name}.writing-*"):
+        logger.info("%s is what an interrupted run has left, unless another one is writing now: remove it.", left)
     try:
         info = _write_readable(params, found, aside, progress)
         info["name"] = target.name

@@ -105,10 +105,11 @@ class RecordSet:
         self._ends = np.cumsum(self.counts)
         self._open: OrderedDict[int, RecordFile] = OrderedDict()
         n, total = len(self.files), int(self._ends[-1])
+        self._total = total
         self._interleaved = self.schema.interleaved and self.counts == [(total - k + n - 1) // n for k in range(n)]
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return self._total
 
     def place(self, index: int) -> tuple[int, int]:
         """The file of a record, and its place within it."""
@@ -119,8 +120,8 @@ class RecordSet:
 
     def data(self, index: int) -> bytes:
         """The bytes of a record, checked."""
-        if not 0 <= index < len(self):
-            raise IndexError(f"There are {len(self)} records; asked for number {index}.")
+        if not 0 <= index < self._total:
+            raise IndexError(f"There are {self._total} records; asked for number {index}.")
         number, place = self.place(index) if len(self.files) > 1 else (0, index)
         file = self.files[number]
         if number not in self._open:

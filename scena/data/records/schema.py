@@ -6,6 +6,8 @@ reader of `tf.train.Example` finds its way. How values are stored:
 """
 
 import json
+import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +36,7 @@ class Leaf:
         optional: may be missing in a record (files of others); it is then empty.
     """
 
-    __slots__ = ("decode", "dtype", "key", "optional", "ragged_rank", "shape", "stored")
+    __slots__ = ("decode", "dtype", "key", "numpy_dtype", "optional", "ragged_rank", "shape", "shape_key", "stored")
 
     def __init__(self, key: str, dtype: str, shape: tuple[int | None, ...], *, stored: str | None = None,
                  ragged_rank: int = 0, optional: bool = False) -> None:  # fmt: skip
@@ -46,20 +48,12 @@ class Leaf:
         self.stored = stored or _storage(dtype, shape, ragged_rank)
         if self.stored not in STORED:
             raise DataError(f"The schema stores {key!r} as {stored!r}; known are {', '.join(STORED)}.")
-        self.decode: Callable[[Any], Any] = self._decoder()
-
-    @property
-    def numpy_dtype(self) -> np.dtype[Any]:
+        self.numpy_dtype: np.dtype[Any] = element_dtype(dtype)
         """The dtype of its elements (object for strings)."""
-        return element_dtype(self.dtype)
-
-    @property
-    def shape_key(self) -> str | None:
+        needed = None in shape and not ragged_rank and (len(shape) > 1 or self.stored == "raw")
+        self.shape_key = f"{key}#shape" if needed else None
         """The feature with the shape, where the shape is needed and not known."""
-        unknown = sum(size is None for size in self.shape)
-        if self.ragged_rank:
-            return None
-        return f"{self.key}#shape" if unknown and (len(self.shape) > 1 or self.stored == "raw") else None
+        self.decode: Callable[[Any], Any] = self._decoder()
 
     def splits_key(self, axis: int) -> str:
         """The feature with the row splits of a ragged axis."""
@@ -105,7 +99,7 @@ class Leaf:
 
     def _encoded(self, array: np.ndarray[Any, Any]) -> Any:
         if self.stored == "raw":
-            return [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()]
+            return [_native(array).tobytes()]
         if self.stored == "bytes":
             return [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1).tolist()]
         return array
@@ -117,6 +111,8 @@ class Leaf:
             return self._decode_int
         if self.shape == () and self.stored == "bytes":
             return self._decode_bytes
+        if self.stored == "raw" and None not in self.shape and self.shape:
+            return self._decode_raw
         return self._decode_array
 
     def _decode_int(self, features: Any) -> Any:
@@ -131,6 +127,13 @@ class Leaf:
             value = features[self.key].bytes_list.value
             if len(value) == 1:
                 return value[0]
+        return self._decode_array(features)
+
+    def _decode_raw(self, features: Any) -> Any:
+        if self.key in features:
+            value = features[self.key].bytes_list.value
+            if len(value) == 1 and len(value[0]) == math.prod(self.shape) * self.numpy_dtype.itemsize:  # type: ignore[arg-type]
+                return _native(np.frombuffer(value[0], self.numpy_dtype)).reshape(self.shape)
         return self._decode_array(features)
 
     def _decode_array(self, features: Any) -> Any:
@@ -169,7 +172,7 @@ class Leaf:
             data = feature.bytes_list.value
             if len(data) != 1 or len(data[0]) % self.numpy_dtype.itemsize:
                 raise DataError(f"The feature {self.key!r} does not hold whole elements of {self.dtype}.")
-            return np.frombuffer(data[0], self.numpy_dtype.newbyteorder("<")).astype(self.numpy_dtype, copy=False)
+            return _native(np.frombuffer(data[0], self.numpy_dtype))
         if self.stored == "bytes":
             texts = feature.bytes_list.value
             flat = np.empty(len(texts), object)
@@ -196,7 +199,14 @@ class Schema:
 
     def decode(self, data: bytes) -> Any:
         """The value of one record, with numpy arrays; strings are bytes, ragged tensors nested lists of arrays."""
-        return build(self.structure, _decoded, parse_example(data))
+        features = parse_example(data)
+        structure = self.structure
+        if isinstance(structure, dict):  # the common case, without the calls of the general one
+            return {
+                key: leaf.decode(features) if isinstance(leaf, Leaf) else build(leaf, _decoded, features)
+                for key, leaf in structure.items()
+            }
+        return build(structure, _decoded, features)
 
     def to_json(self) -> dict[str, Any]:
         """The schema as a JSON value."""
@@ -287,6 +297,11 @@ def _storage(dtype: str, shape: tuple[int | None, ...], ragged_rank: int) -> str
         if kind == np.float32:
             return "float"
     return "raw"
+
+
+def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What was read as if it were in the order of bytes of this machine, which is little endian on all but a few."""
+    return array if sys.byteorder == "little" else array.byteswap()
 
 
 def _decoded(leaf: Leaf, features: Any) -> Any:

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def batches(folder: Path, count: int, engine: str, cursor: Any = None, mode: PipelineMode = PipelineMode.TRAINING,
             **options: Any) -> list[Any]:  # fmt: skip
     data = ImageData(ImageDataParams(image_shape=[24, 24, options.pop("channels", 3)]))
-    params = ImagePipelineParams(batch_size=8, num_processes=0, engine=engine, **options)
+    params = ImagePipelineParams(batch_size=8, num_processes=options.pop("num_processes", 0), engine=engine, **options)
     pipeline = data.create_pipeline(mode, params, ImageRecordsParams(records=folder), seed=11)
     with pipeline.stream(cursor, repeat=True) as stream:
         return [next(stream) for _ in range(count)]
@@ -64,6 +64,12 @@ def test_both_engines_give_the_same_batches_over_epochs(folder: Path, name: str)
     theirs = batches(folder, 10, "tf.data", augment=augment)
     assert {batch.epoch for batch in ours} == {0, 1}
     assert_equal(ours, theirs, 1e-4 * (5 if normalised else 255))
+
+
+def test_worker_processes_give_the_same_batches(folder: Path) -> None:
+    augment = LISTS["crop first"]
+    alone = batches(folder, 7, "python", augment=augment)
+    assert_equal(alone, batches(folder, 7, "python", augment=augment, num_processes=2), 0)
 
 
 def test_grey_input(folder: Path) -> None:

@@ -270,3 +270,38 @@ def test_large_jpegs_are_decoded_at_a_fraction_of_their_size_without_harm(tmp_pa
     square = Image.fromarray(smooth[:, 203:1004]).resize((50, 50), Image.Resampling.BICUBIC)
     expected = np.asarray(square.transpose(Image.Transpose.ROTATE_270) if turned else square, np.float64)
     assert np.abs(made - expected).mean() < 4
+
+
+def test_a_killed_run_leaves_nothing_that_looks_whole_and_can_be_repeated(tmp_path: Path) -> None:
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    root = class_folders(tmp_path / "flowers", {"daisy": 150}, size=(200, 300))
+    out = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "scena",
+        "records",
+        "write",
+        "--images",
+        str(root),
+        "--output",
+        str(out),
+        "--name",
+        "set",
+    ]
+    command += ["--records_per_file", "5", "--max_edge", "290", "--workers", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(list(out.glob(".set.writing-*/*.tfrecord"))) < 3 and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (out / "set").exists()
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert len(RecordSet(out / "set", "train")) == 120
