@@ -4,6 +4,7 @@
 
 Each contestant is a process of its own that trains one epoch whenever it is its turn, so that a busy machine is unfair to none of
 them. Times are medians of an epoch without the first one (which compiles), with validation; the bars are those of issue 4.
+CPU time is printed beside them: it tells more on a machine that is busy with other things.
 """
 
 import json
@@ -78,16 +79,19 @@ def race(case: str, seed: int, epochs: int) -> dict[str, dict[str, Any]]:
         for runner in runners.values():
             _answer(runner, "ready")
         times: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
+        cpu: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
         for _ in range(epochs):
             for name, runner in runners.items():
                 assert runner.stdin is not None
                 runner.stdin.write("go\n")
                 runner.stdin.flush()
-                times[name].append(float(_answer(runner, "epoch")))
+                wall, busy = map(float, _answer(runner, "epoch").split())
+                times[name].append(wall)
+                cpu[name].append(busy)
         results = {name: json.loads(_answer(runner, "result")) for name, runner in runners.items()}
         for runner in runners.values():
             runner.communicate()
-    return {name: {**results[name], "times": times[name]} for name in CONTESTANTS}
+    return {name: {**results[name], "times": times[name], "cpu": cpu[name]} for name in CONTESTANTS}
 
 
 def _answer(runner: "subprocess.Popen[str]", kind: str) -> str:
@@ -104,31 +108,36 @@ def report(case: str, races: list[dict[str, dict[str, Any]]]) -> None:
     print(
         f"\n{case}: {len(races)} seeds, {len(races[0]['keras']['times'])} epochs, batch 16, {races[0]['keras']['steps']} steps an epoch"
     )
-    print(f"{'':<14}{'s/epoch':>9}{'ms/step':>9}{'train':>8}{'val':>8}{'best':>8}{'MB':>7}")
+    print(f"{'':<14}{'s/epoch':>9}{'ms/step':>9}{'cpu ms':>9}{'train':>8}{'val':>8}{'best':>8}{'MB':>7}")
     middle: dict[str, float] = {}
     for name in CONTESTANTS:
         own = [race[name] for race in races]
         middle[name] = statistics.median(seconds for one in own for seconds in one["times"][1:])
+        busy = statistics.median(seconds for one in own for seconds in one["cpu"][1:])
         means = [statistics.mean(one[key] for one in own) for key in ("train", "val", "best")]
         values = "".join(f"{value:>8.4f}" for value in means)
         memory = max(one["megabytes"] for one in own)
-        print(f"{name:<14}{middle[name]:>9.3f}{1000 * middle[name] / own[0]['steps']:>9.3f}{values}{memory:>7.0f}")
+        wall_step, cpu_step = 1000 * middle[name] / own[0]["steps"], 1000 * busy / own[0]["steps"]
+        print(f"{name:<14}{middle[name]:>9.3f}{wall_step:>9.3f}{cpu_step:>9.3f}{values}{memory:>7.0f}")
     for which, name, against, most in BARS:
         if which == case:
             # of the same round, so that what the machine did meanwhile cancels out
-            ratios = [
-                a / b
-                for race in races
-                for a, b in zip(race[name]["times"][1:], race[against]["times"][1:], strict=True)
-            ]
-            ratio = statistics.median(ratios)
-            print(f"{'ok  ' if ratio <= most else 'MISS'} {name} / {against}: {ratio:.3f} (bar {most})")
+            ratio, busy = (_ratio(races, kind, name, against) for kind in ("times", "cpu"))
+            print(
+                f"{'ok  ' if ratio <= most else 'MISS'} {name} / {against}: {ratio:.3f} (bar {most}; CPU time {busy:.3f})"
+            )
     if case == "tutorial":
         gap = 100 * abs(
             statistics.mean(race["scena"]["val"] for race in races)
             - statistics.mean(race["keras"]["val"] for race in races)
         )
         print(f"{'ok  ' if gap <= 0.5 else 'MISS'} accuracy of validation differs by {gap:.2f} points (bar 0.5)")
+
+
+def _ratio(races: list[dict[str, dict[str, Any]]], kind: str, name: str, against: str) -> float:
+    return statistics.median(
+        a / b for race in races for a, b in zip(race[name][kind][1:], race[against][kind][1:], strict=True)
+    )
 
 
 # ---- one contestant, in its own process -----------------------------------------------------------------------------
@@ -142,21 +151,21 @@ def compete(case: str, name: str, folder: str, seed: int, epochs: int) -> None:
     class Gate(keras.callbacks.Callback):
         """Waits for its turn and says how long an epoch took."""
 
-        begun = 0.0
+        begun = cpu = 0.0
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             self._end()
             if epoch == 0:
                 print("ready", flush=True)
             sys.stdin.readline()
-            self.begun = time.perf_counter()
+            self.begun, self.cpu = time.perf_counter(), time.process_time()
 
         def on_train_end(self, logs: Any = None) -> None:
             self._end()
 
         def _end(self) -> None:
             if self.begun:
-                print(f"epoch {time.perf_counter() - self.begun}", flush=True)
+                print(f"epoch {time.perf_counter() - self.begun} {time.process_time() - self.cpu}", flush=True)
                 self.begun = 0.0
 
     keras.utils.set_random_seed(seed)
