@@ -31,15 +31,19 @@ _HOMES = {
     "scena.model.model": ["ModelBase"],
     "scena.model.params": ["ModelBaseParams"],
     "scena.model.tensorboard": ["TensorBoardWriter", "add_tensorboard"],
+    "scena.model.tensorboard_data": ["AudioData", "HistogramData", "ImageData", "PRCurveData", "TextData"],
+    "scena.model.training_model": ["TrainingModel"],
     "scena.prediction.params": ["PredictorParams"],
     "scena.prediction.predictor": ["Predictor"],
     "scena.prediction.voting": ["MultiModelPredictor"],
     "scena.scenario.listfile": ["ListFileScenario"],
     "scena.scenario.params": ["ScenarioBaseParams"],
     "scena.scenario.scenario": ["ScenarioBase"],
+    "scena.training.callbacks.base": ["TrainerCallback"],
     "scena.training.params": ["TrainerParams"],
     "scena.training.pipeline_params": ["TrainValParams", "TrainerPipelineParams", "TrainerPipelineParamsBase"],
     "scena.training.trainer": ["Trainer"],
+    "scena.training.warmstart.params": ["WarmStartParams"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -87,6 +91,12 @@ if TYPE_CHECKING:
     from scena.model.params import ModelBaseParams as ModelBaseParams
     from scena.model.tensorboard import TensorBoardWriter as TensorBoardWriter
     from scena.model.tensorboard import add_tensorboard as add_tensorboard
+    from scena.model.tensorboard_data import AudioData as AudioData
+    from scena.model.tensorboard_data import HistogramData as HistogramData
+    from scena.model.tensorboard_data import ImageData as ImageData
+    from scena.model.tensorboard_data import PRCurveData as PRCurveData
+    from scena.model.tensorboard_data import TextData as TextData
+    from scena.model.training_model import TrainingModel as TrainingModel
     from scena.params import Params as Params
     from scena.params import ParamsError as ParamsError
     from scena.params import param as param
@@ -96,8 +106,10 @@ if TYPE_CHECKING:
     from scena.scenario.listfile import ListFileScenario as ListFileScenario
     from scena.scenario.params import ScenarioBaseParams as ScenarioBaseParams
     from scena.scenario.scenario import ScenarioBase as ScenarioBase
+    from scena.training.callbacks.base import TrainerCallback as TrainerCallback
     from scena.training.params import TrainerParams as TrainerParams
     from scena.training.pipeline_params import TrainerPipelineParams as TrainerPipelineParams
     from scena.training.pipeline_params import TrainerPipelineParamsBase as TrainerPipelineParamsBase
     from scena.training.pipeline_params import TrainValParams as TrainValParams
     from scena.training.trainer import Trainer as Trainer
+    from scena.training.warmstart.params import WarmStartParams as WarmStartParams

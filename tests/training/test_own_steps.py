@@ -57,11 +57,11 @@ class OwnScenario(ToyScenario):
     "settings",
     [
         {},
-        {"ema_decay": 0.9},
-        {"optimizer": Adam(gradient_accumulation_steps=2)},
+        pytest.param({"ema_decay": 0.9}, marks=pytest.mark.long),
+        pytest.param({"optimizer": Adam(gradient_accumulation_steps=2)}, marks=pytest.mark.long),
         {"precision": "mixed_float16"},
-        {"xla": True},
-        {"steps_per_execution": 3},
+        pytest.param({"xla": True}, marks=pytest.mark.long),
+        pytest.param({"steps_per_execution": 3}, marks=pytest.mark.long),
     ],
     ids=str,
 )

@@ -77,6 +77,7 @@ def run_apart(*flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", DETERMINISTIC, *flags], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_deterministic_is_switched_on_and_refused_with_xla_where_an_operation_cannot(tmp_path: Path) -> None:
     alone = run_apart("--trainer.output_dir", str(tmp_path / "one"), "--trainer.deterministic")
     assert alone.returncode == 0, alone.stderr
