@@ -69,22 +69,25 @@ class Resumption:
         step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start
         found = state.restore(store, None if step == "latest" else int(step))
         progress = state.run.progress
+        if found and any(change.path.startswith("gen.") for change in self.changes):
+            _fit_into_epoch(state.run)
         if found:
             logger.info(
                 "Resumed at epoch %d, step %d, from %s", progress.epoch + 1, progress.step, state.run.resumed_from
             )
         else:
             logger.info("There is no checkpoint yet: the run starts from its beginning, with the same seed.")
-        self.scenario.store(self.directory, self.params)
-        record(
-            self.directory,
-            {
-                "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                "from": start,
-                "step": progress.step,
-                "changes": {change.path: [change.before, change.after] for change in self.changes},
-            },
-        )
+        entry = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "from": start,
+            "step": progress.step,
+            "changes": {change.path: [change.before, change.after] for change in self.changes},
+        }
+        try:
+            self.scenario.store(self.directory, self.params)
+            record(self.directory, entry)
+        except OSError as error:
+            raise TrainingError(f"Cannot write to {self.directory}: {error.strerror or error}.") from error
 
     def finished(self, progress: Progress) -> bool:
         """Whether there is no step left to take; a run that was stopped early goes on if parameters have changed."""
@@ -115,6 +118,21 @@ class Resumption:
             return True
         steps = range(0, 10 * min(change.before, change.after), max(1, change.before // 10))
         return all(float(rates[0](step)) == float(rates[1](step)) for step in steps)
+
+
+def _fit_into_epoch(run: TrainingRun) -> None:
+    """Counts the steps of a half-finished epoch anew: with another batch size, its rest has another number of them."""
+    samples, steps, progress = run.train_data.samples_per_epoch(), run.steps_per_epoch, run.progress
+    if (
+        progress.step_in_epoch
+        and samples is not None
+        and steps is not None
+        and steps == run.train_data.batches_per_epoch()
+    ):
+        left = max(samples - progress.cursor.samples, 0)
+        size = run.params.gen.train.batch_size
+        rest = left // size if run.params.gen.train.batch_drop_remainder else -(-left // size)
+        progress.step_in_epoch = max(steps - rest, 1)  # 0 would mean that nothing of the epoch is done yet
 
 
 class _StoredPaths:

@@ -98,7 +98,7 @@ class Zygote:
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
         self._process.stdout.close()
 
     def _answer(self) -> dict[str, Any]:

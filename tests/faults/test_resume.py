@@ -117,6 +117,22 @@ def test_a_directory_in_use_is_refused(zygote: Zygote, run: Path) -> None:
 
 
 @pytest.mark.long
+def test_another_batch_size_in_the_middle_of_an_epoch(zygote: Zygote, tmp_path: Path) -> None:
+    directory, log = tmp_path / "run", tmp_path / "run.log"
+    slow = flags("--data.pre_proc.processors.Jitter.seconds 0.02 --trainer.epochs 2 --trainer.checkpoint_every 4steps")
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *slow, log=log)
+    while not (directory / "checkpoint" / "4").exists():
+        assert child.wait_for("Training ")
+    child.kill()
+    child.wait()
+    status, text = resume(zygote, directory, "--from", "4", "--train.batch_size", "4")
+    assert status == 0, text
+    # 48 samples: 4 steps of 8 and 4 of 4, then 12 of 4
+    steps = [line.split(",")[1] for line in (directory / "history.csv").read_text().splitlines()[1:]]
+    assert steps == ["8", "20"]
+
+
+@pytest.mark.long
 def test_two_trainings_cannot_share_a_directory(zygote: Zygote, tmp_path: Path) -> None:
     directory = tmp_path / "run"
     slow = flags("--data.pre_proc.processors.Jitter.seconds 0.05")
