@@ -29,4 +29,4 @@ def _block(nn: Layers, x: Tensor, filters: int, strides: int, rate: float) -> Te
 
 
 def _normalise(nn: Layers, x: Tensor) -> Tensor:
-    return nn.activate(nn.batch_norm(x, epsilon=1e-5))
+    return nn.activate(nn.batch_norm(x, epsilon=1e-5, momentum=0.9))
