@@ -90,6 +90,10 @@ class Search:
             os.close(lock)
         while self._has_more():
             trial = self.study.ask()
+            if trial.number >= self.trials:  # another machine has asked for the last one at the same moment
+                trial.set_user_attr("error", "one more than asked for")
+                self.study.tell(trial.number, state=_fail())
+                return None
             if (lock := self.ledger.lock(_name(trial.number))) is not None:
                 return self._job(trial, lock)
         return None
@@ -184,7 +188,7 @@ class Search:
                 f"failed with status {status}: {last_line(running.job.log)}" if status != 0 else "has reported no value"
             )
             own.trial.set_user_attr("error", how)
-            self.study.tell(number, state=TrialState.FAIL)
+            self.study.tell(number, state=_fail())
             self.counts["failed"] += 1
             logger.error("Trial %d %s (see %s)", number, how, running.job.log)
         elif own.pruned:
@@ -206,6 +210,12 @@ def best_of(values: dict[int, float], direction: str) -> float | None:
     if not finite:
         return None
     return max(finite) if direction == "MAXIMIZE" else min(finite)
+
+
+def _fail() -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
 
 
 def _name(number: int) -> str:

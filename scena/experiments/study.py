@@ -34,6 +34,8 @@ def storage_url(given: str | None, output: Path) -> str:
 def open_storage(url: str) -> Any:
     """Opens, or creates, the database of a study."""
     optuna = import_optuna()
+    if url.startswith("postgresql://"):
+        url = url.replace("postgresql://", "postgresql+psycopg://", 1)  # the driver of the extra `cluster`
     try:
         return optuna.storages.RDBStorage(url, engine_kwargs=_engine(url))
     except ImportError as error:

@@ -56,7 +56,9 @@ def check_hparams(folder: Path, values: dict[str, float]) -> None:
 
 @pytest.mark.long
 def test_a_killed_search_goes_on_exactly_and_asks_the_model_what_is_best(tmp_path: Path) -> None:
-    command = "tune tests.toy --search model.units=2,3 --sampler grid --output {} --trainer.epochs 200 --trainer.random_seed 1"
+    command = (
+        "tune tests.toy --search model.units=2,3 --sampler grid --output {} --trainer.epochs 60 --trainer.random_seed 1"
+    )
     process = start(command.format("killed"), tmp_path)
     history = tmp_path / "killed/trials/0000/history.csv"
     wait_for(lambda: history.exists() and len(history.read_text().splitlines()) > 4, 120)
@@ -71,7 +73,7 @@ def test_a_killed_search_goes_on_exactly_and_asks_the_model_what_is_best(tmp_pat
             query = "select trial_id, step, intermediate_value from trial_intermediate_values order by trial_id, step"
             return database.execute(query).fetchall()
 
-    assert len(values("whole")) == 400 and values("killed") == values("whole")
+    assert len(values("whole")) == 120 and values("killed") == values("whole")
     with sqlite3.connect(tmp_path / "whole/study.db") as database:
         assert database.execute("select direction from study_directions").fetchall() == [("MAXIMIZE",)]
 
