@@ -16,7 +16,7 @@ class UnseededNoise(layers.Layer):
     """Noise from the generator that belongs to no layer."""
 
     def call(self, x: Any, training: bool | None = None) -> Any:
-        return x + 0.05 * keras.random.normal(ops.shape(x)) if training else x
+        return x + 0.05 * keras.random.normal(ops.shape(x), dtype=x.dtype) if training else x
 
 
 class SurvivorGraph(GraphBase[SurvivorModelParams]):
