@@ -17,7 +17,8 @@ RECORD = "resumed.json"
 # These say where results go, how often they are saved and how fast they come; the weights do not depend on them.
 HARMLESS = (
     "output_dir", "checkpoint_dir", "log_dir", "export_dir", "checkpoint_every", "keep_checkpoints", "keep_every_checkpoint",
-    "time_limit", "export_best", "export_final", "progress_every", "gen.*.num_processes", "gen.*.prefetch", "gen.*.on_worker_death",
+    "time_limit", "export_best", "export_final", "progress_every", "tensorboard.*", "profile", "profile_steps",
+    "steps_per_execution", "stop_on_nan", "gen.*.num_processes", "gen.*.prefetch", "gen.*.on_worker_death",
 )  # fmt: skip
 
 
