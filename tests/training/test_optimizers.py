@@ -62,10 +62,6 @@ def test_the_flags_of_an_optimizer_are_its_own(cls: Any) -> None:
 
 
 def test_a_flag_of_another_optimizer_is_an_error(capsys: Any) -> None:
-    assert main(["train", "examples.tutorial.min", "--optimizer", "SGD", "--optimizer.beta_1", "0.5", "--help"]) in (
-        0,
-        2,
-    )
     assert main(["train", "examples.tutorial.min", "--optimizer", "SGD", "--optimizer.beta_1", "0.5"]) == 2
     assert "Adam" in capsys.readouterr().err
 
