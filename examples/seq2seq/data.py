@@ -20,7 +20,7 @@ class Dates(RandomAccessGenerator[DatesParams]):
 
     def __getitem__(self, index: int) -> Sample:
         rng = np.random.default_rng([0 if self.mode == PipelineMode.TRAINING else 1, index])
-        day = date(1970, 1, 1) + timedelta(days=int(rng.integers(0, 36500 * 0.98)))
+        day = date(1970, 1, 1) + timedelta(days=int(rng.integers(0, 35770)))
         text = day.strftime(FORMS[rng.integers(len(FORMS))])
         return Sample(inputs={"text": encode(text)}, targets={"answer": encode(day.isoformat())}, meta=text)
 

@@ -17,6 +17,8 @@ def run(arguments: list[str]) -> int:
         print(USAGE)
         return 0
     if len(arguments) != 1 or arguments[0] not in SHELLS:
-        raise ParamsError(f"name the shell: scena completion {'|'.join(SHELLS)}. Received: {' '.join(arguments) or 'nothing'}")
+        raise ParamsError(
+            f"name the shell: scena completion {'|'.join(SHELLS)}. Received: {' '.join(arguments) or 'nothing'}"
+        )
     print(shell_code(arguments[0]))
     return 0

@@ -32,7 +32,7 @@ class _QuietFinder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "tensorflow":
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         import importlib.util
 
         spec = importlib.util.find_spec(name)
