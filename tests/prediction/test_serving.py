@@ -214,15 +214,16 @@ def test_the_command_serves_the_whole_pipeline_and_ends_cleanly(exports: list[Pa
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.2", port), timeout=2)  # another address of this machine
         answers: list[Any] = []
-        large = {"instances": [ROW] * 20_000}
+        large = {"instances": [ROW] * 6_000}
         busy = threading.Thread(target=lambda: answers.append(ask(port, PREDICT, large)))
         busy.start()
-        time.sleep(0.3)
+        while "scena_batch_size_count 2.0" not in ask(port, "/metrics")[1]:
+            time.sleep(0.01)  # until the large request is being predicted
         process.send_signal(signal.SIGTERM)
         busy.join()
         assert process.wait(timeout=30) == 0
     assert "The service has ended." in log.read_text()
-    assert answers[0][0] == 200 and len(answers[0][1]["predictions"]) == 20_000
+    assert answers[0][0] == 200 and len(answers[0][1]["predictions"]) == 6_000
 
 
 def test_a_port_in_use_is_named(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
