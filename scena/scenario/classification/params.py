@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams, NamedDataSetParams, SplitSourceParams
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams, NormalizeParams
 from scena.data.params import DataGeneratorParams
 from scena.evaluation.params import EvaluatorParams
@@ -11,7 +10,7 @@ from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.params import NetworkParams
 from scena.params import Params, param
 from scena.scenario.params import ScenarioBaseParams
-from scena.training.pipeline_params import TrainerPipelineParamsBase
+from scena.training.image_pipelines import ImagePipelines
 
 
 class PictureFilesParams(DataGeneratorParams, builds=".prediction:PictureFiles"):
@@ -69,8 +68,8 @@ class ClassificationScenarioParams(ScenarioBaseParams[ClassificationDataParams, 
         self.data.image_shape = list(self.model.network.input_size)
 
 
-class ClassificationPipelines(TrainerPipelineParamsBase):
-    """Pictures for training and validation from one data set: by name, in folders, or as records."""
+class ClassificationPipelines(ImagePipelines):
+    """Pictures by the name of a data set, in folders or as records; they are normalised unless something else is said."""
 
     train: ImagePipelineParams = param(
         ImagePipelineParams(augment=[NormalizeParams()]), flat=True, help="how training batches are made"
@@ -78,17 +77,3 @@ class ClassificationPipelines(TrainerPipelineParamsBase):
     val: ImagePipelineParams = param(
         ImagePipelineParams(augment=[NormalizeParams()]), flat=True, help="how validation batches are made"
     )
-    source: SplitSourceParams = param(
-        NamedDataSetParams(dataset="digits"),
-        flat="data",
-        choices=[NamedDataSetParams, ImageFilesParams, ImageRecordsParams],
-        help="the data set",
-    )
-
-    def train_gen(self) -> DataGeneratorParams:
-        """The data set."""
-        return self.source
-
-    def val_gen(self) -> DataGeneratorParams | None:
-        """The data set."""
-        return self.source
