@@ -61,7 +61,7 @@ def assert_nchw_is_equal(name: str, framework: str, **keywords: Any) -> None:
     size = (MODELS[name].smallest + 1, MODELS[name].smallest, 3)
     last = shaken(create_network(name, size, 4, 8, framework, **keywords))
     first = create_network(name, size, 4, 8, framework, "NCHW", **keywords)
-    first.set_weights(last.get_weights())
+    copy_weights(last, first)
     pictures = RNG.normal(size=(2, *size)).astype("float32")
     outputs = [keras.tree.flatten(model(pictures, training=False)) for model in (first, last)]
     for ours, expected in zip(*outputs, strict=True):
