@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.scenario_argument import set_up_console
+from scena.commands.where_to_run import check_devices, make_scheduler
 from scena.params import Params, ParamsError, param, parse_options
 
 USAGE = """usage: scena experiment SHEET [--gpus N… | --cpus N…] [--flags]
@@ -15,6 +16,7 @@ finished and leaves out what is done. Ctrl-C stops the runs; their state is save
   --gpus N…          the GPUs to use; each run sees its own one only
   --cpus N…          CPU slots, by number: `--cpus 0 1` makes two runs at once (default: 0)
   --per_device N     runs at once on each device (default: 1)
+  --cluster ray[://HOST:PORT]   run on a Ray cluster; --run_cpus N and --run_gpus N say what each run needs (default: 1 and 0)
   --output DIR       where results, logs and records go (default: the sheet's name with .runs)
   --sheet NAME       which sheet of an xlsx file (default: the first)
   --only ID…         only these runs
@@ -34,6 +36,9 @@ class ExperimentOptions(Params):
     sheet: str | None = param(None, help="which sheet of an xlsx file")
     only: list[str] = param([], help="only these runs, by ID")
     python: str | None = param(None, help="the Python for `scena` and scripts")
+    cluster: str | None = param(None, help="a Ray cluster to run on: ray, or ray://HOST:PORT")
+    run_cpus: float = param(1.0, ge=0, help="CPUs of the cluster that each run needs")
+    run_gpus: float = param(0.0, ge=0, help="GPUs of the cluster that each run needs")
     dry_run: bool = param(False, help="print the command lines and start nothing")
     update: bool = param(False, help="write results to a new sheet")
     yes: bool = param(False, help="do not ask before directories are removed")
@@ -56,10 +61,9 @@ def run(arguments: list[str]) -> int:
     from scena.experiments.commands import find_python
     from scena.experiments.experiment import Experiment
     from scena.experiments.sheet_files import read_sheet
-    from scena.experiments.slots import make_slots
 
     sheet = Path(rest[0])
-    slots = make_slots(options.gpus, options.cpus, options.per_device)
+    check_devices(options)
     runs = _chosen(read_sheet(sheet, options.sheet), options.only)
     output = options.output if options.output is not None else sheet.with_suffix(".runs")
     experiment = Experiment(runs, output, find_python(options.python, sys.executable))
@@ -68,7 +72,7 @@ def run(arguments: list[str]) -> int:
         return 0
     _clean(experiment, options.yes)
     try:
-        _carry_out(experiment, slots)
+        _carry_out(experiment, make_scheduler(options))
     finally:
         if options.update:
             from scena.experiments.results import result_rows, write_results
@@ -108,9 +112,8 @@ def _clean(experiment: Any, yes: bool) -> None:
     experiment.clean()
 
 
-def _carry_out(experiment: Any, slots: list[Any]) -> None:
+def _carry_out(experiment: Any, scheduler: Any) -> None:
     from scena.commands.live_runs import RunProgress, clock, live_table
-    from scena.experiments.scheduler import Scheduler
 
     progress = {planned.run.id: RunProgress(planned.directory) for planned in experiment.runs}
     started = time.monotonic()
@@ -139,7 +142,6 @@ def _carry_out(experiment: Any, slots: list[Any]) -> None:
             draw()
 
         experiment.tick = tick
-        scheduler = Scheduler(slots)
         scheduler.run(experiment)
 
 

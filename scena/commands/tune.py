@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, set_up_console, take_scenario
+from scena.commands.where_to_run import at_once, check_devices, make_scheduler
 from scena.experiments.study import Pruner, Sampler
 from scena.params import ParamsError, param, parse_options
 
@@ -27,6 +28,7 @@ Searches over parameters with Optuna. Trials are ordinary runs in OUTPUT/trials;
   --study NAME            the study's name in it (default: the name of OUTPUT)
   --seed N                makes the draw of values repeatable
   --gpus N… --cpus N… --per_device N   where trials run, as for scena experiment
+  --cluster ray[://HOST:PORT]   run on a Ray cluster; --run_cpus N and --run_gpus N say what each run needs (default: 1 and 0)
   --dry_run               check everything, print the first command line, and start nothing
 
 All other flags are those of `scena train SCENARIO`, for every trial. Results: OUTPUT/best.yaml, OUTPUT/plots, scena runs OUTPUT."""
@@ -50,6 +52,9 @@ class TuneOptions(ImportOptions):
     gpus: list[int] = param([], help="the GPUs to use")
     cpus: list[int] = param([], help="the CPU slots to use")
     per_device: int = param(1, ge=1, help="trials at once on each device")
+    cluster: str | None = param(None, help="a Ray cluster to run on: ray, or ray://HOST:PORT")
+    run_cpus: float = param(1.0, ge=0, help="CPUs of the cluster that each run needs")
+    run_gpus: float = param(0.0, ge=0, help="GPUs of the cluster that each run needs")
     dry_run: bool = param(False, help="start nothing")
 
 
@@ -64,6 +69,7 @@ def run(arguments: list[str]) -> int:
     if not options.search and options.space is None:
         raise ParamsError("say what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
     set_up_console()
+    check_devices(options)
     space = _space(scenario, options, flags)
     imports = ["--import", *options.modules] if options.modules else []
     words = [arguments[0], *imports, *flags]
@@ -138,15 +144,13 @@ def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], ou
 
 
 def _search(study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions) -> int:
-    from scena.experiments.scheduler import Scheduler
     from scena.experiments.search import Search
-    from scena.experiments.slots import make_slots
     from scena.experiments.study import enqueue_grid, make_pruner, make_sampler
     from scena.params import parse
 
-    slots = make_slots(options.gpus, options.cpus, options.per_device)
+    scheduler = make_scheduler(options)
     epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
-    study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), len(slots) > 1)
+    study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), at_once(scheduler) > 1)
     study.pruner = make_pruner(options.pruner, epochs, options.warmup)
     wanted = 20 if options.trials is None else options.trials
     if options.sampler == "grid":
@@ -161,9 +165,10 @@ def _search(study: Any, storage: Any, space: Any, words: list[str], output: Path
         wanted,
         options.metric,
         options.storage is None,
+        getattr(scheduler, "make_channel", None),
     )
     try:
-        _carry_out(search, Scheduler(slots))
+        _carry_out(search, scheduler)
     finally:
         storage.remove_session()
     return _report(study, space, search, output)

@@ -187,6 +187,12 @@ class Experiment:
             planned.note = f"{how}: {last_line(planned.log)}"
             logger.error("Run %s %s: %s (see %s)", planned.run.id, how, last_line(planned.log), planned.log)
 
+    def lost(self, running: Running) -> None:
+        """Puts a run back among those that wait; a training goes on from its checkpoint."""
+        planned = self._by_key[running.job.key]
+        planned.state, planned.slot = WAITING, ""
+        self._decide(planned)
+
     def heard(self, running: Running) -> bool:
         """Runs of a sheet have no channel."""
         return False

@@ -43,6 +43,8 @@ class Job:
     """File descriptors that the process gets, and this one closes when it has started."""
     channel: Any = None
     """A socket the process may write to: `Plan.heard` is called when there is something to read."""
+    secret: str = ""
+    """What a process on another machine has to say first."""
 
 
 @dataclass
@@ -51,7 +53,8 @@ class Running:
 
     job: Job
     slot: Slot
-    process: "subprocess.Popen[bytes]"
+    process: Any
+    """Its `subprocess.Popen`; None for a job on another machine."""
     started: float
     stop_sent: float | None = None
 
@@ -75,6 +78,9 @@ class Plan(Protocol):
 
     def ended(self, running: Running, status: int) -> None:
         """A job has ended; a negative status is the number of the signal that ended it."""
+
+    def lost(self, running: Running) -> None:
+        """The machine on which a job ran is lost; the job has to be done again, or gone on with."""
 
     def heard(self, running: Running) -> bool:
         """There is something to read on a job's channel; False if it is closed."""

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from scena.training.stopping import TIME_IS_UP
 
 logger = logging.getLogger(__name__)
 
+MakeChannel = Callable[[], tuple[socket.socket, str, list[int]]]
 DIRECTORY, PRUNED = "directory", "pruned"
 _INTERRUPTED = (130, 143, TIME_IS_UP)
 
@@ -50,12 +52,14 @@ class Search:
         trials: how many trials the study should have in all.
         metric: the name of the value to search by; the model's own, if None.
         own_storage: whether nobody else keeps trials in this study.
+        make_channel: makes a socket to hear a trial, how the trial reaches it, and what it inherits.
     """
 
     def __init__(self, study: Any, space: SearchSpace, command: list[str], output: Path, python: str, trials: int,
-                 metric: str | None = None, own_storage: bool = True) -> None:  # fmt: skip
+                 metric: str | None = None, own_storage: bool = True, make_channel: MakeChannel | None = None) -> None:  # fmt: skip
         self.study, self.space, self.command = study, space, command
         self.output, self.python, self.trials, self.metric = output, python, trials, metric
+        self.make_channel = make_channel or local_channel
         self.ledger = Ledger(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
@@ -131,13 +135,11 @@ class Search:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
             file.write(f"$ {shown(command)}\n")
-        own, theirs = socket.socketpair()
-        own.setblocking(False)
-        descriptor = theirs.detach()
-        environment = {SOCKET: str(descriptor), VALUES: json.dumps(chosen), "SCENA_RUN_ID": name}
+        own, address, inherited = self.make_channel()
+        environment = {SOCKET: address, VALUES: json.dumps(chosen), "SCENA_RUN_ID": name}
         if self.metric is not None:
             environment[METRIC] = self.metric
-        return Job(name, command, log, environment, False, [lock, descriptor], own)
+        return Job(name, command, log, environment, False, [lock, *inherited], own, address.rpartition(":")[2])
 
     def started(self, running: Running) -> None:
         """Says what a trial tries."""
@@ -148,6 +150,11 @@ class Search:
         )
         goes_on = "goes on" if "resume" in running.job.words else "started"
         logger.info("Trial %d %s on %s: %s", own.trial.number, goes_on, running.slot.name, values)
+
+    def lost(self, running: Running) -> None:
+        """Puts a trial back among those that have begun, to go on with elsewhere."""
+        own = self.running.pop(running.job.key)
+        self._unfinished.append(self.study.trials[own.trial.number])
 
     def heard(self, running: Running) -> bool:
         """Takes the values that a trial reports, and says whether it should end."""
@@ -202,6 +209,14 @@ class Search:
 
     def tick(self, running: list[Running]) -> None:
         """Nothing has to be done now and then; a view may."""
+
+
+def local_channel() -> tuple[socket.socket, str, list[int]]:
+    """A pair of sockets for a process of this machine, which inherits its end."""
+    own, theirs = socket.socketpair()
+    own.setblocking(False)
+    descriptor = theirs.detach()
+    return own, str(descriptor), [descriptor]
 
 
 def best_of(values: dict[int, float], direction: str) -> float | None:

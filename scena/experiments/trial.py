@@ -16,24 +16,31 @@ VALUES = "SCENA_TRIAL_VALUES"
 
 def trial_callbacks() -> list[Any]:
     """The callbacks that a training needs for a search; none, if it belongs to none."""
-    number = os.environ.pop(SOCKET, None)  # popped: processes of this one have nothing to report
-    if number is None:
+    address = os.environ.pop(SOCKET, None)  # popped: processes of this one have nothing to report
+    if address is None:
         return []
     from scena.experiments.trial_reporter import TrialReporter
 
-    return [TrialReporter(Channel(int(number)), os.environ.get(METRIC), json.loads(os.environ.get(VALUES, "{}")))]
+    return [TrialReporter(Channel(address), os.environ.get(METRIC), json.loads(os.environ.get(VALUES, "{}")))]
 
 
 class Channel:
     """The trial's end of the socket.
 
     Args:
-        descriptor: its number.
+        address: the number of an inherited socket, or `HOST:PORT:SECRET` of a search on another machine.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        os.set_inheritable(descriptor, False)
-        self._socket: socket.socket | None = socket.socket(fileno=descriptor)
+    def __init__(self, address: str) -> None:
+        self._socket: socket.socket | None
+        host, _, rest = address.rpartition(":")[0].rpartition(":")
+        if host:
+            self._socket = socket.create_connection((host, int(rest)), timeout=60)
+            self._socket.settimeout(None)
+            self._socket.sendall(address.rpartition(":")[2].encode() + b"\n")
+        else:
+            os.set_inheritable(int(address), False)
+            self._socket = socket.socket(fileno=int(address))
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
     def report(self, epoch: int, value: float, mode: str) -> bool:

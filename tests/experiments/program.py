@@ -27,7 +27,7 @@ def start(command: str, folder: Path) -> "subprocess.Popen[str]":
 def scena(command: str, folder: Path, status: int = 0) -> "subprocess.CompletedProcess[str]":
     """Runs the program to its end."""
     process = start(command, folder)
-    out, err = process.communicate(timeout=180)
+    out, err = process.communicate(timeout=500)
     assert process.returncode == status, err + out
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

@@ -26,7 +26,7 @@ def main(words: list[str]) -> int:
         print("out of memory")
         return 1
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-    channel = Channel(int(os.environ[SOCKET]))
+    channel = Channel(os.environ[SOCKET])
     done = directory / "epoch"
     epoch = int(done.read_text()) if done.exists() else 0
     while epoch < int(flags["trainer.epochs"]):
