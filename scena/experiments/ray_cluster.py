@@ -14,12 +14,14 @@ from types import FrameType
 from typing import Any
 
 from scena.experiments.errors import ExperimentError, Interrupted
-from scena.experiments.scheduler import GRACE, TICK, Job, Plan, Running
+from scena.experiments.scheduler import GRACE, Job, Plan, Running
 from scena.experiments.slots import Slot
 
 logger = logging.getLogger(__name__)
 
 MOST_LOSSES = 10
+POLL = 0.05
+"""Seconds between two looks at what has ended; trials are heard at once."""
 CLIENT_PORT = "10001"
 
 
@@ -98,13 +100,9 @@ class RayScheduler:
     def _loop(self, plan: Plan, selector: selectors.BaseSelector) -> None:
         self._fill(plan, selector)
         while self._running or (plan.waits() and not self._requests):
-            ready = []
-            if self._running:
-                ready, _ = self.ray.wait(list(self._running), num_returns=1, timeout=TICK / 2)
-            else:
-                time.sleep(TICK)
-            for key, _ in selector.select(0):
+            for key, _ in selector.select(POLL):  # trials wait for their answers here
                 key.data()
+            ready = self.ray.wait(list(self._running), num_returns=1, timeout=0)[0] if self._running else []
             for reference in ready:
                 self._end(reference, plan, selector)
             self._fill(plan, selector)
