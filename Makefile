@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Says at each build that Zensical follows Material; docs/decisions/0002 says what we make of it.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup browser demo test test-all check format docs docs-serve lock clean
+.PHONY: help setup demo system-packages test test-all check format docs docs-serve lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -41,14 +41,18 @@ $(STAMP): $(LOCK) pyproject.toml
 demo: setup  ## train, evaluate and use a first model
 	@$(PY) -m examples.tutorial.demo
 
-browser:  # some tests look at pages in Chromium; where it is missing and cannot be installed, they are skipped and say so
-	@type chromium chromedriver >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing Chromium ..." \
-	  && { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1; } || true
+# Some tests drive a browser, a shell, a database server or strace. Where these are missing and cannot be installed (that
+# takes root and apt), the tests that need them are skipped and say so.
+DEBIAN_PACKAGES := chromium chromium-driver postgresql strace zsh
+system-packages:
+	@dpkg-query -W -f '$${db:Status-Status}\n' $(DEBIAN_PACKAGES) 2>/dev/null | grep -cx installed | grep -qx $(words $(DEBIAN_PACKAGES)) \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing $(DEBIAN_PACKAGES) ..." \
+	  && { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1; } || true
 
-test: setup browser  ## all tests but the long ones, in parallel
+test: setup system-packages  ## all tests but the long ones, in parallel
 	$(PY) -m pytest -n 2 --dist worksteal -q
 
-test-all: setup browser  ## the long tests too
+test-all: setup system-packages  ## the long tests too
 	$(PY) -m pytest -n 2 --dist worksteal -q -m ""
 
 check: setup  ## format, lint and types
