@@ -145,7 +145,7 @@ def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], ou
 
 def _search(study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions) -> int:
     from scena.experiments.search import Search
-    from scena.experiments.study import enqueue_grid, make_pruner, make_sampler
+    from scena.experiments.study import close_storage, enqueue_grid, make_pruner, make_sampler
     from scena.params import parse
 
     scheduler = make_scheduler(options)
@@ -169,9 +169,9 @@ def _search(study: Any, storage: Any, space: Any, words: list[str], output: Path
     )
     try:
         _carry_out(search, scheduler)
+        return _report(study, space, search, output)
     finally:
-        storage.remove_session()
-    return _report(study, space, search, output)
+        close_storage(storage)
 
 
 def _carry_out(search: Any, scheduler: Any) -> None:

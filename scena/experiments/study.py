@@ -45,6 +45,12 @@ def open_storage(url: str) -> Any:
         raise ExperimentError(f"--storage {url}: cannot be opened: {reason}") from error
 
 
+def close_storage(storage: Any) -> None:
+    """Closes the connections to the database of a study."""
+    storage.remove_session()
+    storage.engine.dispose()
+
+
 def _engine(url: str) -> dict[str, Any]:
     """A search asks seldom: waiting for another process's lock costs nothing, and a lost connection is made anew."""
     return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {"pool_pre_ping": True}

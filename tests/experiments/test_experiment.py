@@ -207,7 +207,7 @@ def test_trainings_are_resumed_and_results_go_to_a_new_sheet(folder: Path) -> No
         ["SKIP", "SCRIPT", "ID", "CLEANUP", "PARAMS", None, None],
         [None, None, None, None, "trainer", None, "model"],
         [None, None, None, None, "epochs", "random_seed", "units"],
-        [None, "scena train tests.toy", 1, None, 300, 5, 4],
+        [None, "scena train tests.toy", 1, None, 120, 5, 4],
         [None, "scena train tests.toy", 2, None, 1, 5, 6],
     ):
         sheet.append(row)
@@ -217,13 +217,13 @@ def test_trainings_are_resumed_and_results_go_to_a_new_sheet(folder: Path) -> No
     wait_for(lambda: history.exists() and len(history.read_text().splitlines()) > 3, 120)
     assert stop(process)[0] == 130
     before = len(history.read_text().splitlines()) - 1
-    assert 3 <= before < 300 and not (folder / "runs.runs/runs/2").exists()
+    assert 3 <= before < 120 and not (folder / "runs.runs/runs/2").exists()
     plan = scena("experiment runs.xlsx --dry_run", folder).stdout.splitlines()
-    assert "-m scena resume runs.runs/runs/1 --trainer.epochs 300 --trainer.random_seed 5 --model.units 4" in plan[0]
+    assert "-m scena resume runs.runs/runs/1 --trainer.epochs 120 --trainer.random_seed 5 --model.units 4" in plan[0]
     scena("experiment runs.xlsx --cpus 0 1 --update", folder)
     with history.open() as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["epoch"]) for row in rows] == list(range(1, 301))
+    assert [int(row["epoch"]) for row in rows] == list(range(1, 121))
     assert "Resumed at epoch" in (folder / "runs.runs/logs/1.log").read_text()
     results = [list(row) for row in openpyxl.load_workbook(folder / "runs.xlsx")["results"].values]
     assert results[0][:5] == ["ID", "STATUS", "EPOCH", "SECONDS", "BEST"] and set(results[0][5:]) == {
@@ -232,7 +232,7 @@ def test_trainings_are_resumed_and_results_go_to_a_new_sheet(folder: Path) -> No
         "val_acc",
         "val_loss",
     }
-    assert [row[:3] for row in results[1:]] == [[1, "done", 300], [2, "done", 1]]
+    assert [row[:3] for row in results[1:]] == [[1, "done", 120], [2, "done", 1]]
     assert float(rows[-1]["val_loss"]) == results[1][results[0].index("val_loss")]
 
 

@@ -68,11 +68,13 @@ def test_two_machines_share_a_study(server: str, tmp_path: Path, monkeypatch: py
                 assert processes[0].poll() is None
         processes.append(subprocess.Popen(words, cwd=ROOT))
     assert [process.wait(180) for process in processes] == [0, 0]
-    from scena.experiments.study import find_study, open_storage
+    from scena.experiments.study import close_storage, find_study, open_storage
 
-    study = find_study(open_storage(server), "test")
+    storage = open_storage(server)
+    study = find_study(storage, "test")
     assert study is not None
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    close_storage(storage)
     assert sorted(trial.params["model.units"] for trial in complete) == list(range(1, 10))
     assert all(list(trial.intermediate_values) == list(range(1, EPOCHS + 1)) for trial in complete)
     folders = Counter(Path(trial.user_attrs["directory"]).parents[1].name for trial in complete)
