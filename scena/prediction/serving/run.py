@@ -27,7 +27,9 @@ def serve(predictor: Any, params: ServeParams, name: str) -> None:
     listener = _listen(params)
     host, port = listener.getsockname()[:2]
     app = create_app(predictor, params, name)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, proxy_headers=False, timeout_graceful_shutdown=params.shutdown_time)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, proxy_headers=False, timeout_graceful_shutdown=params.shutdown_time
+    )
     logger.info("Serving %s at http://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, host, port, name)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(
