@@ -17,6 +17,7 @@ from scena.experiments.ledger import Ledger
 from scena.experiments.scheduler import Job, Running
 from scena.experiments.search_space import SearchSpace, Value
 from scena.experiments.slots import Slot
+from scena.experiments.stored_run import read_history, read_run
 from scena.experiments.study import draw
 from scena.experiments.trial import METRIC, SOCKET, VALUES
 from scena.training.stopping import TIME_IS_UP
@@ -38,6 +39,8 @@ class RunningTrial:
     values: dict[int, float] = field(default_factory=dict)
     """Epoch -> value, what the study knows of it."""
     pruned: bool = False
+    key: str | None = None
+    """The name of the value in the run's history."""
 
 
 class Search:
@@ -168,7 +171,7 @@ class Search:
         own = self.running[running.job.key]
         for line in text.splitlines():
             report = json.loads(line)
-            epoch, value = int(report["epoch"]), float(report["value"])
+            epoch, value, own.key = int(report["epoch"]), float(report["value"]), str(report["key"])
             if epoch not in own.values:  # after a resume an epoch may come again, with the same value
                 own.values[epoch] = value
                 own.trial.report(value, epoch)
@@ -189,6 +192,7 @@ class Search:
             return
         from optuna.trial import TrialState
 
+        self._complete(own)
         best = best_of(own.values, self.study.direction.name)
         if status != 0 or best is None:
             how = (
@@ -206,6 +210,16 @@ class Search:
             self.study.tell(number, best)
             self.counts["complete"] += 1
             logger.info("Trial %d: %.6g (%.1f s)", number, best, running.seconds)
+
+    def _complete(self, own: RunningTrial) -> None:
+        """Adds what a trial could not report, because the search had been killed while it ended an epoch; its history has it."""
+        history = read_history(own.directory)
+        key = self.metric or own.key or (read_run(own.directory).best_key if history else None)
+        for row in history:
+            epoch = int(row["epoch"])
+            if key in row and epoch not in own.values and math.isfinite(row[key]):
+                own.values[epoch] = row[key]
+                own.trial.report(row[key], epoch)
 
     def tick(self, running: list[Running]) -> None:
         """Nothing has to be done now and then; a view may."""

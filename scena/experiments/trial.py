@@ -43,12 +43,12 @@ class Channel:
             self._socket = socket.socket(fileno=int(address))
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
-    def report(self, epoch: int, value: float, mode: str) -> bool:
-        """Reports a value; True if the trial should end. A search that is gone wants nothing any more."""
+    def report(self, epoch: int, value: float, key: str) -> bool:
+        """Reports a value and its name; True if the trial should end. A search that is gone wants nothing any more."""
         if self._socket is None:
             return False
         try:
-            self._socket.sendall(json.dumps({"epoch": epoch, "value": value, "mode": mode}).encode() + b"\n")
+            self._socket.sendall(json.dumps({"epoch": epoch, "value": value, "key": key}).encode() + b"\n")
             answer = self._lines.readline()
         except OSError:
             answer = ""

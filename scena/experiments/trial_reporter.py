@@ -40,7 +40,7 @@ class TrialReporter(MonitoredCallback):
         value = self.find(logs or {}) if self.metric is None else self._named(logs or {})
         if value is None:
             return
-        if self.channel.report(epoch + 1, value, self.mode):
+        if self.channel.report(epoch + 1, value, self.metric or self.key):
             logger.info("The search ends this trial: it is not worth going on.")
             self.model.stop_training = True
 
