@@ -47,7 +47,7 @@ def test_the_wheel_holds_the_package_with_its_examples_and_nothing_else(wheel: P
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"scena"}
     assert {"scena/py.typed", "scena/commands/main.py", "scena/examples/tutorial/min/scenario.py"} <= set(names)
-    assert not [name for name in names if "test" in Path(name).name or "__pycache__" in name]
+    assert not [name for name in names if "tests" in Path(name).parts or "__pycache__" in name]
 
 
 def test_an_installed_wheel_shows_its_help_outside_the_clone(environment: Path, tmp_path: Path) -> None:

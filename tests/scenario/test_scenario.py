@@ -75,6 +75,8 @@ def test_tensorboard_has_all_values_of_training_validation_and_lav(
     for name in ("train", "val", "lav"):
         events = EventAccumulator(str(run / "tensorboard" / name), size_guidance={"tensors": 0}).Reload()
         for tag in events.Tags()["tensors"]:
+            if events.SummaryMetadata(tag).plugin_data.plugin_name != "scalars":
+                continue
             found[name, tag] = [float(make_ndarray(event.tensor_proto)) for event in events.Tensors(tag)]
     for name, prefix in (("train", ""), ("val", "val_"), ("lav", "lav_")):
         for tag in ("loss", "acc"):

@@ -99,7 +99,7 @@ def test_a_model_that_returns_the_wrong_thing_is_told_what_to_return(tmp_path: P
 
 
 def test_best_settings_that_fit_nothing_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"'accc', but there are only .*val_acc.*_best_logging_settings"):
+    with pytest.raises(TrainingError, match=r"'val_accc', but there are only .*val_acc.*_best_logging_settings"):
         train(tmp_path / "a", scenario__model__wrong="best")
     with pytest.raises(TrainingError, match="'min' or 'max'.*'highest'"):
         train(tmp_path / "b", scenario__model__wrong="mode")
