@@ -14,7 +14,7 @@ USAGE = """usage: scena experiment SHEET [--gpus N… | --cpus N…] [--flags]
 Carries out the runs of an .xlsx, .csv or .yaml sheet, one on each device at a time. Run again, it goes on with what is not
 finished and leaves out what is done. Ctrl-C stops the runs; their state is saved.
   --gpus N…          the GPUs to use; each run sees its own one only
-  --cpus N…          CPU slots, by number: `--cpus 0 1` makes two runs at once (default: 0)
+  --cpus N           runs at once on the CPU (default: 1); several numbers name the slots: `--cpus 0 1` is the same as `--cpus 2`
   --per_device N     runs at once on each device (default: 1)
   --cluster ray[://HOST:PORT]   run on a Ray cluster; --run_cpus N and --run_gpus N say what each run needs (default: 1 and 0)
   --output DIR       where results, logs and records go (default: the sheet's name with .runs)
@@ -30,7 +30,7 @@ class ExperimentOptions(Params):
     """How to carry out a sheet."""
 
     gpus: list[int] = param([], help="the GPUs to use")
-    cpus: list[int] = param([], help="the CPU slots to use")
+    cpus: list[int] = param([], help="how many runs at once on the CPU, or the numbers of their slots")
     per_device: int = param(1, ge=1, help="runs at once on each device")
     output: Path | None = param(None, help="where results, logs and records go")
     sheet: str | None = param(None, help="which sheet of an xlsx file")

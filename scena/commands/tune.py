@@ -50,7 +50,7 @@ class TuneOptions(ImportOptions):
     study: str | None = param(None, help="the name of the study")
     seed: int | None = param(None, ge=0, help="makes the draw of values repeatable")
     gpus: list[int] = param([], help="the GPUs to use")
-    cpus: list[int] = param([], help="the CPU slots to use")
+    cpus: list[int] = param([], help="how many runs at once on the CPU, or the numbers of their slots")
     per_device: int = param(1, ge=1, help="trials at once on each device")
     cluster: str | None = param(None, help="a Ray cluster to run on: ray, or ray://HOST:PORT")
     run_cpus: float = param(1.0, ge=0, help="CPUs of the cluster that each run needs")

@@ -18,7 +18,7 @@ def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Sl
 
     Args:
         gpus: indices of GPUs; a run sees its own one only.
-        cpus: numbers of CPU slots; a run there sees no GPU.
+        cpus: how many CPU slots (one number from 1 on), or their numbers; a run there sees no GPU.
         per_device: runs at once on each.
     """
     if per_device < 1:
@@ -26,6 +26,8 @@ def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Sl
     for flag, numbers in (("gpus", gpus), ("cpus", cpus)):
         if wrong := [number for number in numbers if number < 0 or numbers.count(number) > 1]:
             raise ExperimentError(f"--{flag} takes different numbers from 0 on. Received: {wrong[0]}.")
+    if len(cpus) == 1 and cpus[0] > 0:
+        cpus = list(range(cpus[0]))
     devices = [(f"gpu {index}", str(index)) for index in gpus] + [(f"cpu {index}", "-1") for index in cpus]
     if not devices:
         devices = [("cpu 0", "-1")]

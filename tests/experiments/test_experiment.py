@@ -257,3 +257,9 @@ def test_slots_are_kept_busy(tmp_path: Path) -> None:
 def test_two_hundred_runs_keep_both_slots_busy(tmp_path: Path) -> None:
     busy, overhead = busy_share(tmp_path, 200, 1.0)
     assert busy >= 0.9 and overhead < 1
+
+
+def test_cpu_slots_are_counted_or_named() -> None:
+    assert [slot.name for slot in make_slots([], [2])] == ["cpu 0", "cpu 1"]
+    assert [slot.name for slot in make_slots([], [0, 1])] == ["cpu 0", "cpu 1"]
+    assert [slot.name for slot in make_slots([], [0])] == ["cpu 0"]
