@@ -220,7 +220,8 @@ def train_keras(case: str, name: str, folder: Path, seed: int, epochs: int, gate
     params = scenario.default_trainer_params()
     built = scenario(params.scenario).build()
     key = next(iter(built.data.input_layer_specs()))
-    model = keras.Model(built.inputs[key], built.outputs["logits"])
+    # a layer of its own, so that dropout works in `fit` as it does in Scena's training graph
+    model = keras.Sequential([built.inputs[key], _logits_layer(built.root.graph, key)])
     data = {
         mode: arrays(params.gen.train_gen().create(mode)) for mode in (PipelineMode.TRAINING, PipelineMode.EVALUATION)
     }
@@ -239,6 +240,21 @@ def train_keras(case: str, name: str, folder: Path, seed: int, epochs: int, gate
         history = model.fit(x, y, batch_size=16, epochs=epochs, validation_data=validation, callbacks=[gate], verbose=0)
     values = history.history
     return [{name: values[name][i] for name in values} for i in range(epochs)], -(-len(x) // 16)
+
+
+def _logits_layer(graph: Any, key: str) -> Any:
+    """The scenario's network as a layer from one input to its logits."""
+    import keras
+
+    class Logits(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.graph = graph
+
+        def call(self, inputs: Any, training: bool | None = None) -> Any:
+            return self.graph.build_graph({key: inputs}, training=training)["logits"]
+
+    return Logits()
 
 
 def arrays(generator: Any) -> tuple[Any, Any]:
