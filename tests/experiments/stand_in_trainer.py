@@ -1,6 +1,6 @@
 """Stands in for Python in tests of a search: `stand_in -m scena train …` behaves like a training, without TensorFlow.
 
-It reports a value per epoch, keeps its epoch in the run's directory as a checkpoint would, and goes on from there.
+It reports a value per epoch, keeps its epoch and its history in the run's directory as a training does, and goes on from there.
 """
 
 import json
@@ -21,7 +21,10 @@ def main(words: list[str]) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     with (directory.parent.parent / "starts").open("a") as file:
         file.write(f"{words[0]} {directory.name} {json.dumps(values)}\n")
-    (directory / "trainer_params.json").touch()
+    description = {"scenario": "stand:In", "trainer": {"epochs": int(flags["trainer.epochs"])}}
+    (directory / "trainer_params.json").write_text(json.dumps(description))
+    (directory / "best").mkdir(exist_ok=True)
+    (directory / "best" / "scenario.json").write_text(json.dumps({"result": {"best": "val_acc"}}))
     if values.get("optimizer") == "SGD" and float(values.get("optimizer.momentum", 0)) > 0.7:
         print("out of memory")
         return 1
@@ -33,12 +36,21 @@ def main(words: list[str]) -> int:
         time.sleep(float(os.environ.get("STAND_IN_SECONDS", "0")))
         epoch += 1
         value = 1 - (float(values.get("model.units", 4)) - 5) ** 2 / 100 + epoch / 1000
+        _add_to_history(directory / "history.csv", f"{epoch},{value}")
         stop = channel.report(epoch, value, "val_acc")
         done.with_suffix(".new").write_text(str(epoch))
         done.with_suffix(".new").rename(done)
         if stop:
             break
     return 0
+
+
+def _add_to_history(path: Path, row: str) -> None:
+    """Adds a row, unless the epoch is done for the second time; the file is replaced at once."""
+    rows = path.read_text().splitlines() if path.exists() else ["epoch,val_acc"]
+    if not any(old.split(",")[0] == row.split(",")[0] for old in rows):
+        path.with_suffix(".new").write_text("\n".join([*rows, row]) + "\n")
+        path.with_suffix(".new").rename(path)
 
 
 if __name__ == "__main__":
