@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from scena.params import Params, param, parse_options
+from benchmarks.options import read_options
+from scena.params import Params, param
 
 BAR = 1.15
 ALGEBRAS = {"type1": 2, "type2": 4, "type3": 8}
@@ -110,9 +111,7 @@ def measure(functions: dict[str, Callable[[], Any]], rounds: int) -> tuple[float
 
 def main() -> int:
     """Measures and prints; the exit status is 1 if a case is over the bar."""
-    options, rest = parse_options(Options, sys.argv[1:])
-    if rest:
-        sys.exit(f"unexpected: {' '.join(rest)}")
+    options = read_options(Options, __doc__)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["TF_NUM_INTRAOP_THREADS"] = str(options.threads)
     import tensorflow as tf

@@ -1,6 +1,6 @@
 """Input pipelines side by side: pure Python and numpy work per sample, heavy, medium and light, with 0, 1 and 2 workers.
 
-    python benchmarks/pipeline.py [--rounds 5] [--seconds 1.0] [--picture docs/images/pipeline.svg] [--tensorflow False]
+    python -m benchmarks.pipeline [--rounds 5] [--seconds 1.0] [--picture docs/images/pipeline.svg] [--tensorflow False]
 
 Contenders take turns in each round, so that a busy machine is unfair to none; medians are printed as ratios to a plain loop.
 Then: whether memory grows with a million samples, and how fast samples of 50 MB pass.
@@ -8,18 +8,18 @@ Then: whether memory grows with a million samples, and how fast samples of 50 MB
 
 import resource
 import statistics
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pipeline_peers import contenders
-from pipeline_work import BytesData, BytesDataParams, BytesParams, RangeStreamParams, calibrated_loops
 
+from benchmarks.options import read_options
+from benchmarks.pipeline_peers import contenders
+from benchmarks.pipeline_work import BytesData, BytesDataParams, BytesParams, RangeStreamParams, calibrated_loops
 from scena.data import DataPipelineParams, PipelineMode
-from scena.params import Params, param, parse_options
+from scena.params import Params, param
 
 WEIGHTS = {"heavy": 0.015, "medium": 0.0003, "light": 0.000005}
 BARS = {"heavy": {1: 0.97, 2: 1.85}, "medium": {1: 0.97, 2: 1.85}, "light": {2: 0.8}}
@@ -39,9 +39,7 @@ class Options(Params):
 
 def main() -> None:
     """Measures and prints."""
-    options, rest = parse_options(Options, sys.argv[1:])
-    if rest:
-        sys.exit(f"unexpected: {' '.join(rest)}")
+    options = read_options(Options, __doc__)
     medians = measure(options)
     print_table(medians)
     if options.picture is not None:
@@ -152,7 +150,7 @@ def measure_bytes() -> None:
 
 def measure_memory() -> None:
     """Whether memory grows with the number of samples."""
-    from pipeline_work import BenchData, BenchDataParams
+    from benchmarks.pipeline_work import BenchData, BenchDataParams
 
     for count in (100_000, 1_000_000):
         params = DataPipelineParams(batch_size=256, num_processes=2)

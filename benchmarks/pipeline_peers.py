@@ -6,8 +6,8 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
-from pipeline_work import TASKS, BenchData, BenchDataParams, RangeParams, TaskParams, sample_values
 
+from benchmarks.pipeline_work import TASKS, BenchData, BenchDataParams, RangeParams, TaskParams, sample_values
 from scena.data import DataPipelineParams, PipelineMode, SequentialProcessorPipelineParams
 
 COUNT = 1 << 20

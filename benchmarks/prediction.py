@@ -19,8 +19,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
+from benchmarks.options import read_options
 from scena.devices.quiet import load_tensorflow
-from scena.params import Params, param, parse_options
+from scena.params import Params, param
 
 BATCH_BAR = 1.3
 """The predictor must be at least so many times as fast as `model.predict`."""
@@ -40,7 +41,7 @@ class Options(Params):
 
 def main() -> int:
     """Prints the figures; the status is 1 if a bar is missed."""
-    options, _ = parse_options(Options, sys.argv[1:])
+    options = read_options(Options, __doc__)
     load_tensorflow()
     with tempfile.TemporaryDirectory() as folder:
         directory = export(Path(folder) / "export")

@@ -15,7 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from scena.params import Params, param, parse_options
+from benchmarks.options import read_options
+from scena.params import Params, param
 
 ROOT = Path(__file__).resolve().parents[1]
 BAR = 10  # help may take so many bare starts
@@ -51,9 +52,7 @@ def commands(options: Options) -> dict[str, list[str]]:
 
 def main() -> None:
     """Measures and prints."""
-    options, rest = parse_options(Options, sys.argv[1:])
-    if rest:
-        sys.exit(f"unexpected: {' '.join(rest)}")
+    options = read_options(Options, __doc__)
     for folder in ("scena", "examples"):
         compileall.compile_dir(str(ROOT / folder), quiet=2)
     measured = commands(options)

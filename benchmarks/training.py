@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from scena.params import Params, param, parse_options
+from benchmarks.options import read_options
+from scena.params import Params, param
 
 CASES = ("tutorial", "tiny")
 CONTESTANTS = ("keras", "keras-tuned", "scena-bare", "scena")
@@ -38,7 +39,7 @@ class Options(Params):
     epochs: int = param(10, ge=3, help="epochs of each training")
     seeds: int = param(3, ge=1, help="trainings of each contestant")
     only: str = param("", choices=["", *CASES], help="measure one case only")
-    contestant: str = param("", hidden=True)
+    contestants: list[str] = param(list(CONTESTANTS), help="who takes part; bars between those who do are checked")
 
 
 def main() -> None:
@@ -46,14 +47,14 @@ def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] == "contestant":
         compete(*sys.argv[2:5], int(sys.argv[5]), int(sys.argv[6]))
         return
-    options, _ = parse_options(Options, sys.argv[1:])
+    options = read_options(Options, __doc__)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for case in CASES:
         if options.only in ("", case):
-            report(case, [race(case, seed, options.epochs) for seed in range(options.seeds)])
+            report(case, [race(case, seed, options.epochs, options.contestants) for seed in range(options.seeds)])
 
 
-def race(case: str, seed: int, epochs: int) -> dict[str, dict[str, Any]]:
+def race(case: str, seed: int, epochs: int, names: list[str]) -> dict[str, dict[str, Any]]:
     """One training of each contestant, epoch by epoch in turns."""
     with tempfile.TemporaryDirectory() as folder:
         runners = {
@@ -74,14 +75,15 @@ def race(case: str, seed: int, epochs: int) -> dict[str, dict[str, Any]]:
                 stderr=subprocess.DEVNULL,
                 text=True,
             )
-            for name in CONTESTANTS
+            for name in names
         }
         for runner in runners.values():
             _answer(runner, "ready")
-        times: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
-        cpu: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
-        for _ in range(epochs):
-            for name, runner in runners.items():
+        times: dict[str, list[float]] = {name: [] for name in names}
+        cpu: dict[str, list[float]] = {name: [] for name in names}
+        for number in range(epochs):
+            for name in names if number % 2 else reversed(names):  # so that nobody always follows the same one
+                runner = runners[name]
                 assert runner.stdin is not None
                 runner.stdin.write("go\n")
                 runner.stdin.flush()
@@ -91,7 +93,7 @@ def race(case: str, seed: int, epochs: int) -> dict[str, dict[str, Any]]:
         results = {name: json.loads(_answer(runner, "result")) for name, runner in runners.items()}
         for runner in runners.values():
             runner.communicate()
-    return {name: {**results[name], "times": times[name], "cpu": cpu[name]} for name in CONTESTANTS}
+    return {name: {**results[name], "times": times[name], "cpu": cpu[name]} for name in names}
 
 
 def _answer(runner: "subprocess.Popen[str]", kind: str) -> str:
@@ -105,12 +107,12 @@ def _answer(runner: "subprocess.Popen[str]", kind: str) -> str:
 
 def report(case: str, races: list[dict[str, dict[str, Any]]]) -> None:
     """Prints times, accuracies, memory and the bars."""
-    print(
-        f"\n{case}: {len(races)} seeds, {len(races[0]['keras']['times'])} epochs, batch 16, {races[0]['keras']['steps']} steps an epoch"
-    )
+    names = list(races[0])
+    first = races[0][names[0]]
+    print(f"\n{case}: {len(races)} seeds, {len(first['times'])} epochs, batch 16, {first['steps']} steps an epoch")
     print(f"{'':<14}{'s/epoch':>9}{'ms/step':>9}{'cpu ms':>9}{'train':>8}{'val':>8}{'best':>8}{'MB':>7}")
     middle: dict[str, float] = {}
-    for name in CONTESTANTS:
+    for name in names:
         own = [race[name] for race in races]
         middle[name] = statistics.median(seconds for one in own for seconds in one["times"][1:])
         busy = statistics.median(seconds for one in own for seconds in one["cpu"][1:])
@@ -120,13 +122,13 @@ def report(case: str, races: list[dict[str, dict[str, Any]]]) -> None:
         wall_step, cpu_step = 1000 * middle[name] / own[0]["steps"], 1000 * busy / own[0]["steps"]
         print(f"{name:<14}{middle[name]:>9.3f}{wall_step:>9.3f}{cpu_step:>9.3f}{values}{memory:>7.0f}")
     for which, name, against, most in BARS:
-        if which == case:
+        if which == case and {name, against} <= set(names):
             # of the same round, so that what the machine did meanwhile cancels out
             ratio, busy = (_ratio(races, kind, name, against) for kind in ("times", "cpu"))
             print(
                 f"{'ok  ' if ratio <= most else 'MISS'} {name} / {against}: {ratio:.3f} (bar {most}; CPU time {busy:.3f})"
             )
-    if case == "tutorial":
+    if case == "tutorial" and {"scena", "keras"} <= set(names):
         gap = 100 * abs(
             statistics.mean(race["scena"]["val"] for race in races)
             - statistics.mean(race["keras"]["val"] for race in races)
