@@ -8,6 +8,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from scena.devices.backend import load_keras
+
 
 def silence_tensorflow() -> None:
     """From now on, whoever imports TensorFlow does so quietly; what it prints is shown only if it fails, or in debug mode."""
@@ -19,7 +21,7 @@ def silence_tensorflow() -> None:
 def load_tensorflow() -> None:
     """Imports TensorFlow and Keras and looks for devices, quietly."""
     silence_tensorflow()
-    import keras  # noqa: F401
+    load_keras()
     import tensorflow as tf
 
     with _silenced_unless_failing():

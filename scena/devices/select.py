@@ -5,6 +5,7 @@ import os
 
 import tensorflow as tf
 
+from scena.devices.backend import on_tensorflow
 from scena.devices.errors import DeviceError
 from scena.devices.params import DeviceParams
 
@@ -12,11 +13,16 @@ logger = logging.getLogger(__name__)
 
 
 def select_devices(params: DeviceParams) -> None:
-    """Makes the chosen GPUs visible to TensorFlow, and no others.
+    """Makes the chosen GPUs visible to TensorFlow, and no others; JAX has a way of its own.
 
     Raises:
         DeviceError: a GPU was asked for that this machine does not have.
     """
+    if not on_tensorflow():
+        from scena.devices.jax_devices import select_jax_devices
+
+        select_jax_devices(params)
+        return
     present = tf.config.list_physical_devices("GPU")
     wanted = params.gpus
     if wanted is None:

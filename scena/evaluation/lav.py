@@ -12,7 +12,7 @@ from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.params import LAVParams
 from scena.model.built import BuiltModel
-from scena.model.tf_engine import Arrays, TensorFlowEngine
+from scena.model.engine import Arrays, create_engine
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class LAV:
         """What the last validation found."""
         self._model = built.validation_model()
         data = built.data
-        self._engine = TensorFlowEngine(
+        self._engine = create_engine(
             self._model, data.input_layer_specs(), data.target_layer_specs(), eager=params.run_eagerly
         )
         for method, missing in self._model.measures.left_out.items():

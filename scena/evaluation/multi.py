@@ -10,7 +10,7 @@ from scena.data.params import DataGeneratorParams
 from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.lav import LAV, Progress, counted, unbatched
-from scena.model.tf_engine import Arrays
+from scena.model.engine import Arrays
 
 Vote = Callable[[list[Arrays]], Arrays]
 """Combines the outputs of the models on one batch."""

@@ -13,10 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from scena.data.spec import ArraySpec
+from scena.model.engine import Arrays
 from scena.model.errors import ModelError
 from scena.model.specs import keras_dtype
-
-Arrays = dict[str, np.ndarray]
 
 
 class TensorFlowEngine:

@@ -14,7 +14,7 @@ from scena.data.params import DataGeneratorParams
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.model.built import BuiltModel
-from scena.model.tf_engine import Arrays, TensorFlowPredictor
+from scena.model.engine import Arrays, create_prediction_engine
 from scena.prediction.direct import DirectPath
 from scena.prediction.params import PredictorParams
 
@@ -34,7 +34,7 @@ class Predictor:
         self.params = params
         self.built = built
         self.mode = PipelineMode.EVALUATION if params.include_targets else PipelineMode.PREDICTION
-        self._model = TensorFlowPredictor(
+        self._model = create_prediction_engine(
             built.prediction_model, built.data.input_layer_specs(), eager=params.run_eagerly
         )
         self._direct = {mode: DirectPath(built.data, mode) for mode in (self.mode,)}

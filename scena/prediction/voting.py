@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from scena.data.batch import Batch
-from scena.model.tf_engine import Arrays
+from scena.model.engine import Arrays
 from scena.prediction.params import PredictorParams
 from scena.prediction.predictor import Predictor
 

@@ -10,8 +10,8 @@ import numpy as np
 from scena.data.batch import Batch
 from scena.data.cursor import Cursor
 from scena.data.pipeline import BatchStream
+from scena.model.engine import Arrays
 from scena.model.tensorboard_data import split_results
-from scena.model.tf_engine import Arrays
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
 from scena.training.numerics import HINT, bad_arrays, naming_bad_tensors

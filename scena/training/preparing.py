@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from scena.data.errors import EmptyDataError
+from scena.model.engine import create_engine
 from scena.model.precision import precision_policy
-from scena.model.tf_engine import TensorFlowEngine
 from scena.training.averaging import create_average
+from scena.training.backends import compute_deterministically
 from scena.training.errors import TrainingError
 from scena.training.freezing import freeze_layers
 from scena.training.optimizers.create import create_optimizer
@@ -36,7 +36,7 @@ def prepare_run(
     seed = params.random_seed or 0
     keras.utils.set_random_seed(seed)
     if params.deterministic:
-        tf.config.experimental.enable_op_determinism()
+        compute_deterministically()
     if params.scenario.debug_graph_construction:
         with precision_policy(params.precision):
             scenario.check_graph(params.gen)
@@ -62,7 +62,7 @@ def prepare_run(
         scale_loss=params.precision == "mixed_float16",
     )
     model.compile(optimizer=optimizer, auto_scale_loss=False)
-    engine = TensorFlowEngine(
+    engine = create_engine(
         model, built.data.input_layer_specs(), built.data.target_layer_specs(), eager=params.force_eager, xla=params.xla
     )
     return TrainingRun(

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from scena.training.backends import check_backend
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.pictures import draw_curves
@@ -60,6 +61,7 @@ def find_rate(
         scenario: the scenario with these parameters.
         progress: called with 1 after each batch.
     """
+    check_backend(trainer_params)
     trainer_params.random_seed = trainer_params.random_seed or 0
     run = prepare_run(trainer_params, scenario, Path("."))
     schedule = _Range(params.lowest, params.highest, params.steps)

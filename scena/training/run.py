@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import keras
 
     from scena.model.built import BuiltModel
-    from scena.model.tf_engine import TensorFlowEngine
+    from scena.model.engine import Engine
     from scena.training.optimizers.extensions import MovingAverage
 
 
@@ -119,7 +119,7 @@ class TrainingRun:
     directory: Path
     built: "BuiltModel"
     model: "keras.Model"
-    engine: "TensorFlowEngine"
+    engine: "Engine"
     train_data: DataPipeline
     val_data: DataPipeline | None
     steps_per_epoch: int | None

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import keras
 
 from scena.devices.select import select_devices
+from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
@@ -70,6 +71,7 @@ class Trainer:
         """
         params = self.params
         select_devices(params.device)
+        check_backend(params)
         directory = self.directory = (
             Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
         )
