@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import keras
 
+from scena.devices.backend import on_tensorflow
+
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
 
@@ -22,7 +24,16 @@ def write_saved_model(directory: Path, built: "BuiltModel") -> None:
 
 
 def write_graph_saved_model(target: Path, graph: keras.Model) -> None:
-    """Writes one graph as a SavedModel that answers without Scena and without the scenario's code."""
+    """Writes one graph as a SavedModel that answers without Scena and without the scenario's code.
+
+    Raises:
+        ConversionError: the backend is JAX, and this graph cannot leave it.
+    """
+    if not on_tensorflow():
+        from scena.prediction.convert.jax_saved_model import write_jax_saved_model
+
+        write_jax_saved_model(target, graph)
+        return
     import tensorflow as tf
 
     from scena.prediction.convert.signature import by_name, signature

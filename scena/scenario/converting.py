@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import keras
 import numpy as np
 
+from scena.devices.backend import on_tensorflow, tensorflow_only
 from scena.durable import put_in_place, sync_tree
 from scena.prediction.convert import litert_format, onnx_format
 from scena.prediction.convert.check import TOLERANCES, Difference, compare, fixed_length, original
@@ -68,6 +69,8 @@ class Converter:
             "onnx": self._onnx,
             "litert": self._litert,
         }
+        if form != "saved_model" and not on_tensorflow():
+            raise tensorflow_only(f"--format {form}")
         return [ways[form](graph, "" if name == "default" else f"_{name}") for name, graph in self.built.graphs.items()]
 
     def _saved_model(self, graph: keras.Model, suffix: str) -> Conversion:

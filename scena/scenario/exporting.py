@@ -1,6 +1,9 @@
 """What a scenario writes into an export directory, and how it is completed at the end of a training."""
 
+import logging
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +12,15 @@ import keras
 from scena.data.resource import export_resources
 from scena.durable import put_in_place, replace_directory, sync_tree
 from scena.params import Params
+from scena.prediction.convert.signature import ConversionError
 from scena.prediction.export import write_model, write_saved_model
 from scena.scenario.stored import EXPORT_FILE, describe, write_description
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
     from scena.scenario.scenario import ScenarioBase
+
+logger = logging.getLogger(__name__)
 
 
 def write_export(
@@ -32,10 +38,20 @@ def write_export(
         params = export_resources(trainer_params, aside)
         write_model(aside, built)
         if saved_model:
-            write_saved_model(aside, built)
+            with _only_warned_about(directory):
+                write_saved_model(aside, built)
         write_description(aside / EXPORT_FILE, describe(scenario, params, **more))
 
     replace_directory(directory, fill)
+
+
+@contextmanager
+def _only_warned_about(directory: Path) -> Iterator[None]:
+    """A training must not fail at its end because its graph cannot be written as a SavedModel: it can be written later."""
+    try:
+        yield
+    except ConversionError as error:
+        logger.warning("%s has no SavedModel. %s", directory, error)
 
 
 def complete_export(built: "BuiltModel", directory: Path) -> None:
@@ -48,7 +64,9 @@ def complete_export(built: "BuiltModel", directory: Path) -> None:
     before = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
     try:
         built.load_weights(directory / "model.keras")
-        write_saved_model(aside, built)
+        aside.mkdir()
+        with _only_warned_about(directory):
+            write_saved_model(aside, built)
         sync_tree(aside)
         # the default graph comes last: its presence says that all are there
         for path in sorted(aside.iterdir(), reverse=True):

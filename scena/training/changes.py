@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from scena.devices.backend import on_tensorflow
 from scena.durable import write_file
 
 RECORD = "resumed.json"
@@ -56,6 +57,7 @@ def environment() -> dict[str, str]:
         **{name: _version(name) for name in ("keras", "tensorflow", "numpy")},
         "machine": platform.machine(),
         "cores": str(len(os.sched_getaffinity(0))),
+        **({} if on_tensorflow() else {"backend": "jax", "jax": _version("jax"), "jaxlib": _version("jaxlib")}),
     }
 
 

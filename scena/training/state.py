@@ -6,6 +6,7 @@ belong to no layer.
 
 import logging
 import random
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -109,6 +110,7 @@ class TrainingState:
             _set_random_state(state.random)
         except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
+        _check_backend(state.environment, store.path(step))
         write_variables(self._groups(), tensors, state.variables)
         _compare_environment(state.environment)
         store.discard_after(step)
@@ -137,6 +139,16 @@ def _names(callbacks: list[keras.callbacks.Callback]) -> dict[str, keras.callbac
         number = 1 + sum(type(other).__name__ == kind for other in named.values())
         named[kind if number == 1 else f"{kind}-{number}"] = callback
     return named
+
+
+def _check_backend(before: dict[str, str], path: Path) -> None:
+    """Refuses to go on with another backend: its random numbers are others, so nothing of the result would be repeatable."""
+    written, now = before.get("backend", "tensorflow"), keras.config.backend()
+    if written != now:
+        raise CheckpointError(
+            f"The checkpoint {path} was written with the {written} backend, and this is {now}. Go on with KERAS_BACKEND={written}; "
+            "or start a new run from its weights with --warmstart.model and the run's best directory."
+        )
 
 
 def _compare_environment(before: dict[str, str]) -> None:

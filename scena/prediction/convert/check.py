@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from scena.prediction.convert.signature import Arrays, ConversionError, Run
 
@@ -24,8 +23,8 @@ def original(graph: keras.Model) -> Run:
     """The model that was converted."""
 
     def run(inputs: Arrays) -> Arrays:
-        outputs = graph({name: tf.convert_to_tensor(value) for name, value in inputs.items()}, training=False)
-        return {name: np.asarray(value) for name, value in outputs.items()}
+        outputs = graph({name: keras.ops.convert_to_tensor(value) for name, value in inputs.items()}, training=False)
+        return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
 
     return run
 
