@@ -49,6 +49,16 @@ def make_images(folder: Path, count: int) -> Path:
     return folder
 
 
+def many_images(images: Path, folder: Path, times: int) -> Path:
+    """A larger data set: each image under several names."""
+    for path in images.glob("*/*.jpg"):
+        for number in range(times):
+            target = folder / path.parent.name / f"{path.stem}-{number}.jpg"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, target)
+    return folder
+
+
 def timed(run: Callable[[], Any], repeat: int) -> float:
     """The median time of some runs, in seconds."""
     times = []
@@ -181,6 +191,12 @@ def bench_writing(work: Path, images: Path, count: int, repeat: int) -> None:
         print(
             f"writing, {title}: loop {count / loop:,.0f} images/s, scena {count / mine:,.0f} images/s, ratio {ratio:.2f}"
         )
+    many = many_images(images, work / "many", 10)
+    pairs = [(timed(lambda: plain_loop(many, work / "loop", None), 1), timed(lambda: ours(many, work / "ours", None), 1))
+             for _ in range(repeat)]  # fmt: skip
+    loop, mine = (statistics.median(column) / count / 10 for column in zip(*pairs, strict=True))
+    ratio = statistics.median(one / other for one, other in pairs)
+    print(f"writing, {count * 10} as they are: loop {1 / loop:,.0f} images/s, scena {1 / mine:,.0f} images/s, ratio {ratio:.2f}")
     seconds = timed(lambda: folder_builder(images, work / "tfds"), 1)
     mine = timed(lambda: ours(images, work / "ours", None), 1)
     print(f"writing, as they are, against a TFDS builder: {count / seconds:,.0f} images/s, ratio {seconds / mine:.2f}")

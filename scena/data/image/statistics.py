@@ -10,25 +10,35 @@ from scena.data.errors import DataError
 
 INFO_FILE = "info.json"
 _VALUES = np.arange(256, dtype=np.int64)
+_TOGETHER = 64
 
 
 class ChannelStatistics:
     """Adds up histograms of 256 values for each of three channels."""
 
     def __init__(self) -> None:
-        self.counts = np.zeros((3, 256), np.int64)
+        self._counts = np.zeros((3, 256), np.int64)
+        self._waiting: list[Any] = []
 
     def add(self, histogram: Any) -> None:
         """Adds an image's histogram (768 numbers, as Pillow gives it for RGB)."""
-        self.counts += np.asarray(histogram, np.int64).reshape(3, 256)
+        self._waiting.append(histogram)
+        if len(self._waiting) >= _TOGETHER:  # numpy frees Python's lock for each sum, and has to wait for it again
+            self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        if self._waiting:
+            self._counts += np.asarray(self._waiting, np.int64).sum(axis=0).reshape(3, 256)
+            self._waiting.clear()
 
     def to_json(self) -> dict[str, Any]:
         """Mean and standard deviation of values scaled to 0..1, and the number of pixels."""
-        pixels = self.counts.sum(axis=1)
+        self._add_waiting()
+        pixels = self._counts.sum(axis=1)
         if not pixels[0]:
             return {"mean": None, "std": None, "pixels": 0}
-        mean = (self.counts @ _VALUES) / pixels
-        squares = (self.counts @ (_VALUES * _VALUES)) / pixels
+        mean = (self._counts @ _VALUES) / pixels
+        squares = (self._counts @ (_VALUES * _VALUES)) / pixels
         std = np.sqrt(np.maximum(squares - mean * mean, 0))
         return {
             "mean": [round(float(value) / 255, 8) for value in mean],

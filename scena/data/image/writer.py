@@ -5,11 +5,12 @@ import logging
 import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from scena.data.errors import DataError
@@ -35,6 +36,11 @@ IMAGE_SCHEMA = Schema(
     }
 )
 Progress = Callable[[int], None]
+COUNTED_IMAGES = 2000
+"""Mean and standard deviation come from at most so many images of a split: making all pixels takes twice as long as
+checking that they can be made."""
+_TOGETHER = 4
+"""Images that a thread prepares at a time: waking up for each one costs more than waiting for some."""
 
 
 def find_images(params: WriteImagesParams) -> FoundImages:
@@ -112,13 +118,14 @@ def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[I
     changes: Counter[str] = Counter()
     sizes: list[tuple[int, int]] = []
     statistics = ChannelStatistics()
+    counted = _counted(splits[params.split_names[0]], params.seed)
     described: dict[str, Any] = {}
     with prepared_images(params.preparation, params.workers) as prepare:
         for split, members in splits.items():
             files = params.num_files or max(1, -(-len(members) // params.records_per_file))
             for number, part in enumerate(spread_over_files(members, files, params.seed)):
                 with ShardWriter(folder / shard_name(split, number, files), params.compression) as writer:
-                    for entry, image in prepare(part, split == params.split_names[0]):
+                    for entry, image in prepare(part, counted):
                         progress(1)
                         if isinstance(image, str):
                             bad[entry] = image
@@ -137,13 +144,21 @@ def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[I
         "classes": classes,
         "splits": described,
         "sizes": _size_range(sizes),
-        "statistics": {"of": params.split_names[0], **statistics.to_json()},
+        "statistics": {"of": params.split_names[0], "images": len(counted), **statistics.to_json()},
         "processing": params.preparation.processing.value,
         "max_edge": params.preparation.max_edge,
         "seed": params.seed,
         "changed": dict(sorted(changes.items())),
     }
     return bad, info
+
+
+def _counted(entries: list[ImageEntry], seed: int) -> set[ImageEntry]:
+    """The images whose pixels are counted: all, or of a large split as many as give the mean to three digits."""
+    if len(entries) <= COUNTED_IMAGES:
+        return set(entries)
+    drawn = np.random.default_rng([seed, len(entries)]).permutation(len(entries))[:COUNTED_IMAGES]
+    return {entries[place] for place in drawn}
 
 
 def record_of(entry: ImageEntry, image: PreparedImage) -> dict[str, Any]:
@@ -159,7 +174,7 @@ def _size_range(sizes: list[tuple[int, int]]) -> dict[str, list[int]]:
     return {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]}
 
 
-Prepare = Callable[[Iterable[ImageEntry], bool], Iterator[tuple[ImageEntry, PreparedImage | str]]]
+Prepare = Callable[[Sequence[ImageEntry], Set[ImageEntry]], Iterator[tuple[ImageEntry, PreparedImage | str]]]
 
 
 @contextlib.contextmanager
@@ -171,6 +186,9 @@ def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iter
     Image.init()  # loading plugins is not safe on several threads
     threads = workers or len(os.sched_getaffinity(0))
 
+    def some(entries: Sequence[ImageEntry], counted: Set[ImageEntry]) -> list[tuple[ImageEntry, PreparedImage | str]]:
+        return [(entry, one(entry, entry in counted)) for entry in entries]
+
     def one(entry: ImageEntry, statistics: bool) -> PreparedImage | str:
         try:
             return prepare_image(entry.path, params, statistics)
@@ -180,17 +198,15 @@ def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iter
     with ThreadPoolExecutor(threads) as pool:
 
         def prepare(
-            entries: Iterable[ImageEntry], statistics: bool
+            entries: Sequence[ImageEntry], counted: Set[ImageEntry]
         ) -> Iterator[tuple[ImageEntry, PreparedImage | str]]:
-            waiting: deque[tuple[ImageEntry, Future[PreparedImage | str]]] = deque()
-            for entry in entries:
-                waiting.append((entry, pool.submit(one, entry, statistics)))
-                if len(waiting) > threads * 4:  # enough to keep all busy, and little in memory
-                    first, future = waiting.popleft()
-                    yield first, future.result()
+            waiting: deque[Future[list[tuple[ImageEntry, PreparedImage | str]]]] = deque()
+            for start in range(0, len(entries), _TOGETHER):
+                waiting.append(pool.submit(some, entries[start : start + _TOGETHER], counted))
+                if len(waiting) > threads * 2:  # enough to keep all busy, and little in memory
+                    yield from waiting.popleft().result()
             while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
+                yield from waiting.popleft().result()
 
         try:
             yield prepare

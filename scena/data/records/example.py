@@ -47,13 +47,18 @@ _MEMBERS = ("bytes_list", "float_list", "int64_list")
 _Example = _example_class()
 
 
-def encode_example(features: Mapping[str, Sequence[bytes] | np.ndarray[Any, Any]]) -> bytes:
-    """An Example with these features: lists of bytes, or arrays of floats or integers. Equal features give equal bytes."""
+def encode_example(features: Mapping[str, int | Sequence[bytes] | np.ndarray[Any, Any]]) -> bytes:
+    """An Example with these features: lists of bytes, one integer, or arrays of floats or integers.
+
+    Equal features give equal bytes.
+    """
     example = _Example()
     entries = example.features.feature
     for name, values in features.items():
         entry = entries[name]
-        if not isinstance(values, np.ndarray):
+        if isinstance(values, int):
+            entry.int64_list.value.append(values)
+        elif not isinstance(values, np.ndarray):
             entry.bytes_list.value.extend(values)
         elif values.dtype.kind == "f":
             entry.float_list.value.extend(values.reshape(-1).tolist())

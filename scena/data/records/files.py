@@ -96,11 +96,11 @@ class PlainSink:
         self._file = file
         self._size = 0
 
-    def write(self, data: bytes) -> tuple[int, int]:
+    def write(self, parts: tuple[bytes, bytes, bytes]) -> tuple[int, int]:
         """Writes a frame; returns its index row."""
         row = (self._size, 0)
-        self._file.write(data)
-        self._size += len(data)
+        self._file.writelines(parts)
+        self._size += OVERHEAD + len(parts[1])
         return row
 
     def close(self) -> int:
@@ -123,9 +123,10 @@ class CompressedSink:
         self._size = file.write(_GZIP_HEADER if self._gzip else _ZLIB_HEADER)
         self._block = self._size
 
-    def write(self, data: bytes) -> tuple[int, int]:
+    def write(self, parts: tuple[bytes, bytes, bytes]) -> tuple[int, int]:
         """Writes a frame; returns its index row."""
         row = (self._block, self._within)
+        data = b"".join(parts)
         self._check = (zlib.crc32 if self._gzip else zlib.adler32)(data, self._check)
         self._size += self._file.write(self._deflate.compress(data))
         self._total += len(data)

@@ -44,10 +44,10 @@ def masked_crc(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
-def frame(data: bytes) -> bytes:
-    """`data` as one record."""
+def frame(data: bytes) -> tuple[bytes, bytes, bytes]:
+    """`data` as one record: what comes before it, itself, and what comes after it. Large data is not copied."""
     length = _LENGTH.pack(len(data))
-    return b"".join((length, FOOTER.pack(masked_crc(length)), data, FOOTER.pack(masked_crc(data))))
+    return length + FOOTER.pack(masked_crc(length)), data, FOOTER.pack(masked_crc(data))
 
 
 def record_at(buffer: Buffer, offset: int, file: str) -> bytes:

@@ -71,6 +71,13 @@ class Leaf:
 
     def encode(self, value: Any, into: dict[str, Any]) -> None:
         """Adds the features of one value."""
+        if self.shape == () and not self.ragged_rank:  # the common kinds, without the detour through an array
+            if self.stored == "bytes" and type(value) is bytes:
+                into[self.key] = [value]
+                return
+            if self.dtype == "int64" and type(value) is int and -(2**63) <= value < 2**63:
+                into[self.key] = value
+                return
         if self.ragged_rank:
             flat, splits = value
             for axis, row_splits in enumerate(splits):
