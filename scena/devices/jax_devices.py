@@ -8,13 +8,15 @@ import tensorflow as tf
 
 from scena.devices.backend import tensorflow_only
 from scena.devices.errors import DeviceError
-from scena.devices.params import DeviceParams
 
 logger = logging.getLogger(__name__)
 
 
-def select_jax_devices(params: DeviceParams) -> None:
+def select_jax_devices(params: Any) -> None:
     """Makes JAX compute on the CPU or on the chosen GPU. Where `JAX_PLATFORMS` says something else, that stays.
+
+    Args:
+        params: the parameters of the devices; whatever is set beside `gpus` is for TensorFlow only.
 
     Raises:
         DeviceError: there is no such GPU, or something was asked for that only TensorFlow does.
@@ -28,7 +30,7 @@ def select_jax_devices(params: DeviceParams) -> None:
         raise tensorflow_only(f"--device.gpus {' '.join(map(str, params.gpus))} (several devices)", "Name one GPU.")
     if tf.config.list_physical_devices("GPU"):
         tf.config.set_visible_devices([], "GPU")  # here it only writes files, and would take the memory
-    named = [index for index in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if index]
+    named = [index for index in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if index not in ("", "-1")]
     if params.gpus or (params.gpus is None and named):
         jax.config.update("jax_default_device", _gpu(jax, (params.gpus or [0])[0], params.gpus is not None))
     elif "JAX_PLATFORMS" not in os.environ:

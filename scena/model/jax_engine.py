@@ -178,6 +178,6 @@ def _check_step(model: Any, name: str) -> None:
     ]
     if len(arguments) < 2:
         raise ModelError(
-            f"{type(model).__name__}.{name} is written for TensorFlow: it takes {inspect.signature(step)}. With JAX, Keras calls "
+            f"{type(model).__name__}.{name} is written for TensorFlow: it takes ({', '.join(a.name for a in arguments)}). With JAX, Keras calls "
             f"{name}(state, data), which returns (logs, state). Write it so, or train with KERAS_BACKEND=tensorflow."
         )
