@@ -110,6 +110,23 @@ def test_workers_and_memory_are_kept_from_epoch_to_epoch() -> None:
     assert late <= early + 4, "slots are used again"
 
 
+def test_workers_wait_for_a_slow_consumer_of_buckets() -> None:
+    """Each batch that is taken wakes the router: it must not start work that nobody has room for."""
+    pipeline = toy_pipeline(
+        NumbersParams(count=2000), sequence(NoiseParams()), num_processes=2, prefetch=4, bucket_boundaries=[2, 4]
+    )
+    engine = pipeline._new_engine()
+    assert isinstance(engine, ParallelEngine)
+    slots = []
+    for number, _ in enumerate(engine.batches(Cursor(), True)):
+        time.sleep(0.01)
+        slots.append(engine.pool.slots.count)
+        if number == 150:
+            break
+    engine.close()
+    assert slots[-1] <= slots[75] + 8, "what waits for the buckets does not grow"
+
+
 def test_a_slow_consumer_finds_batches_ready() -> None:
     pipeline = toy_pipeline(NumbersParams(count=64), sequence(SlowParams(seconds=0.005)), num_processes=2)
     with pipeline.stream() as stream:

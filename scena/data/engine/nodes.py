@@ -92,7 +92,7 @@ class ParallelNode:
             if isinstance(self.inbox[0], Group):
                 given = self.router.given
                 member = min(given, key=lambda worker: len(given[worker]))
-                full = self._inner and self._running and self.following.room() <= self._running
+                full = self._inner and self.following.room() <= self._running
                 if len(given[member]) >= TASKS_PER_WORKER or full:
                     return
                 self._send(member, self.inbox.popleft())
