@@ -45,7 +45,9 @@ class Work:
         self.processors = processors
         self.seed = seed
         self.source = source
-        self.generator = generator or (None if source is None else as_generator(source, mode))
+        if generator is None and source is not None:  # not by its truth: that asks for a length, which it may not know
+            generator = as_generator(source, mode)
+        self.generator = generator
         self.main_source = (
             self.generator is None
             or self.generator.main_process

@@ -25,6 +25,13 @@ def test_a_dataset_is_a_source() -> None:
     pipeline.close()
 
 
+def test_a_dataset_may_not_know_its_length() -> None:
+    odd = dataset().filter(lambda inputs, targets: targets["y"] % 2 == 1)
+    pipeline = toy_pipeline(odd, num_processes=0)
+    assert pipeline.samples_per_epoch() is None
+    assert [size for _, size, *_ in first_batches(pipeline, 3)] == [4, 4, 3]
+
+
 def test_it_resumes_by_replay_and_says_so(caplog) -> None:
     expected = first_batches(toy_pipeline(dataset()), 12)
     with caplog.at_level(logging.INFO):
