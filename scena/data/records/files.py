@@ -180,6 +180,8 @@ class RecordFile:
             self.compression = compression_of(self.path) if compression is None else compression
         except OSError as error:
             raise DataError(f"The record file {str(self.path)!r} cannot be read: {error.strerror}.") from None
+        self._name = str(self.path)
+        self._offsets: Any = None
         self._map: mmap.mmap | bytes | None = None
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._index: np.ndarray[Any, Any] | None = None
@@ -223,10 +225,13 @@ class RecordFile:
         return len(self.index)
 
     def __getitem__(self, place: int) -> bytes:
-        offset, within = self.index[place].tolist()
+        if self._offsets is None:
+            # an item of a memoryview is a Python number at once, and nothing is copied
+            self._offsets = [np.ascontiguousarray(column).data for column in self.index.T]
+        starts, withins = self._offsets
         if not self.compression:
-            return record_at(self._buffer(), offset, str(self.path))
-        return record_at(self._block(offset), within, str(self.path))
+            return record_at(self._map or self._buffer(), starts[place], self._name)
+        return record_at(self._block(starts[place]), withins[place], self._name)
 
     def __iter__(self) -> Iterator[bytes]:
         """All records in order; needs no index."""

@@ -122,13 +122,14 @@ class RecordSet:
         """The bytes of a record, checked."""
         if not 0 <= index < self._total:
             raise IndexError(f"There are {self._total} records; asked for number {index}.")
-        number, place = self.place(index) if len(self.files) > 1 else (0, index)
-        file = self.files[number]
-        if number not in self._open:
-            self._open[number] = file
+        if len(self.files) == 1:
+            return self.files[0][index]
+        number, place = self.place(index)
+        if len(self.files) > _OPEN_FILES and number not in self._open:
+            self._open[number] = self.files[number]
             if len(self._open) > _OPEN_FILES:
                 self._open.popitem(last=False)[1].close()
-        return file[place]
+        return self.files[number][place]
 
     def __getitem__(self, index: int) -> Any:
         return self.schema.decode(self.data(index))

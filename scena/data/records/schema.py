@@ -119,29 +119,45 @@ class Leaf:
         if self.shape == () and self.stored == "bytes":
             return self._decode_bytes
         if self.stored == "raw" and None not in self.shape and self.shape:
-            return self._decode_raw
+            return self._raw_decoder()
         return self._decode_array
 
     def _decode_int(self, features: Any) -> Any:
-        if self.key in features:
-            value = features[self.key].int64_list.value
+        feature = features.get(self.key)
+        if feature is not None:
+            value = feature.int64_list.value
             if len(value) == 1:
                 return value[0] if self.dtype == "int64" else self.numpy_dtype.type(value[0])
         return self._decode_array(features)
 
     def _decode_bytes(self, features: Any) -> Any:
-        if self.key in features:
-            value = features[self.key].bytes_list.value
+        feature = features.get(self.key)
+        if feature is not None:
+            value = feature.bytes_list.value
             if len(value) == 1:
                 return value[0]
         return self._decode_array(features)
 
-    def _decode_raw(self, features: Any) -> Any:
-        if self.key in features:
-            value = features[self.key].bytes_list.value
-            if len(value) == 1 and len(value[0]) == math.prod(self.shape) * self.numpy_dtype.itemsize:  # type: ignore[arg-type]
-                return _native(np.frombuffer(value[0], self.numpy_dtype)).reshape(self.shape)
-        return self._decode_array(features)
+    def _raw_decoder(self) -> Callable[[Any], Any]:
+        """For elements in one byte string, of a known shape: a closure, because this is what small records consist of."""
+        key, dtype, shape = self.key, self.numpy_dtype, self.shape
+        size = math.prod(shape) * dtype.itemsize  # type: ignore[arg-type]
+        flat, little, frombuffer = len(shape) == 1, sys.byteorder == "little", np.frombuffer
+
+        def decode(features: Any) -> Any:
+            feature = features.get(key)
+            if feature is not None:
+                value = feature.bytes_list.value
+                if len(value) == 1:
+                    data = value[0]
+                    if len(data) == size:
+                        array = frombuffer(data, dtype)
+                        if not little:
+                            array = _native(array)
+                        return array if flat else array.reshape(shape)
+            return self._decode_array(features)
+
+        return decode
 
     def _decode_array(self, features: Any) -> Any:
         shape = self.shape
@@ -197,6 +213,8 @@ class Schema:
         self.interleaved = interleaved
         """Record i of the whole is record i // n of file i % n (of n files): the order in which it was written."""
         self.leaves: list[Leaf] = list(_leaves(structure))
+        flat = isinstance(structure, dict) and all(isinstance(leaf, Leaf) for leaf in structure.values())
+        self._flat = [(key, leaf.decode) for key, leaf in structure.items()] if flat else None
 
     def encode(self, value: Any) -> bytes:
         """One record. A ragged tensor is a pair: its flat values, and the row splits of each ragged axis."""
@@ -208,11 +226,8 @@ class Schema:
         """The value of one record, with numpy arrays; strings are bytes, ragged tensors nested lists of arrays."""
         features = parse_example(data)
         structure = self.structure
-        if isinstance(structure, dict):  # the common case, without the calls of the general one
-            return {
-                key: leaf.decode(features) if isinstance(leaf, Leaf) else build(leaf, _decoded, features)
-                for key, leaf in structure.items()
-            }
+        if self._flat is not None:  # the common case, without the calls of the general one
+            return {key: decode(features) for key, decode in self._flat}
         return build(structure, _decoded, features)
 
     def to_json(self) -> dict[str, Any]:
