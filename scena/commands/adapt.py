@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
     root = root_of(scenario=trainer_params.scenario)
     parsed = parse(root, rest, prog=f"scena adapt {arguments[0]}", options=options)
     assert options.out is not None
-    start_work()
+    start_work(options)
     from scena.scenario.adapting import adapt
 
     trainer_params.scenario = parsed.params.scenario

@@ -56,7 +56,7 @@ def run(arguments: list[str]) -> int:
     parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
     if parsed.params.data is None:
         raise ScenarioError("The run had no validation data to compare on; name some with --data.")
-    start_work()
+    start_work(options)
     from scena.scenario.converting import Converter
 
     built = export.build()

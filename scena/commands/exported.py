@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scena.commands.scenario_argument import ImportOptions, import_modules
+from scena.commands.scenario_argument import WorkOptions, import_modules
 from scena.params import ParamsError, param
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario
@@ -11,7 +11,7 @@ from scena.scenario.stored import read_description
 from scena.scenario.trusted import scenario_of
 
 
-class ExportOptions(ImportOptions):
+class ExportOptions(WorkOptions):
     """Which models."""
 
     export_dir: list[Path] = param([], help="the best or export directory of a run; several for several models")

@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
     source: DataGeneratorParams | None = parsed.params.data
     if source is None:
         raise ScenarioError("The run had no validation data; name some with --data.")
-    start_work()
+    start_work(options)
     reporter = Reporter(options.report, exports, source) if options.report is not None else None
     with contextlib.ExitStack() as stack:
         observers = _observers(stack, options, exports)

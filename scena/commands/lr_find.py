@@ -1,6 +1,6 @@
 """`scena lr-find SCENARIO [--flags]`: tries learning rates in one short training and suggests one."""
 
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work, take_scenario
+from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work, take_scenario
 from scena.params import parse, parse_options
 from scena.training.rate_finder_params import RateFinderParams
 
@@ -8,7 +8,7 @@ DESCRIPTION = """Trains for some batches with a learning rate that grows from --
 picture, and suggests the rate at which the loss falls fastest. Nothing else is written."""
 
 
-class FinderOptions(RateFinderParams, ImportOptions):
+class FinderOptions(RateFinderParams, WorkOptions):
     """What to try, and where the picture goes."""
 
 
@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
         description=DESCRIPTION,
         options=options,
     )
-    start_work()
+    start_work(options)
     from scena.commands.progress import counting
     from scena.devices.select import select_devices
     from scena.training.rate_finder import find_rate

@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
     parsed = parse(default, rest, prog="scena predict", options=options)
     if parsed.params.data is None:
         raise ScenarioError("There is nothing to predict; name the data with --data.")
-    start_work()
+    start_work(options)
     directories = [export.directory for export in exports]
     predictor = scenario.create_predictor(
         directories if len(directories) > 1 else directories[0], parsed.params.predict

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work
+from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import RUN_FILE, read_description, stored_params
@@ -15,7 +15,7 @@ Goes on with a run from its last checkpoint, exactly where it was. Flags change 
 what changes is shown and recorded. `scena resume OUTPUT_DIR --help` lists them."""
 
 
-class ResumeOptions(ImportOptions):
+class ResumeOptions(WorkOptions):
     """How to find the run's code."""
 
     scenario: str | None = param(None, help="the scenario, if its module is not where it was")
@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
     params = stored_params(description, scenario, path)
     params.output_dir = directory  # the run may have been moved
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
-    start_work()
+    start_work(options)
     from scena.experiments.trial import trial_callbacks
 
     scenario.create_trainer(parsed.params.trainer).train(trial_callbacks(), resume=True, start=start)

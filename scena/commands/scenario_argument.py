@@ -19,6 +19,14 @@ class ImportOptions(Params):
     modules: list[str] = param([], flat="import", help="modules to import first, for example with graphs of your own")
 
 
+class WorkOptions(ImportOptions):
+    """What a command that builds a model asks beside its flags."""
+
+    trust: bool = param(
+        False, help="load foreign SavedModels (--model.name hub) although their graphs work with files or run Python"
+    )
+
+
 def set_up_console() -> None:
     """Shows the log on the console; imported late, because `--help` does not need logging."""
     from scena import logs
@@ -26,10 +34,14 @@ def set_up_console() -> None:
     logs.set_up_console()
 
 
-def start_work() -> None:
-    """What a command does once its arguments are right: shows the log and loads TensorFlow."""
+def start_work(options: WorkOptions | None = None) -> None:
+    """What a command does once its arguments are right: shows the log, loads TensorFlow, and notes whom the user trusts."""
     from scena.devices.quiet import load_tensorflow
 
+    if options is not None and options.trust:
+        from scena.model.hub.trust import trust_saved_models
+
+        trust_saved_models()
     set_up_console()
     load_tensorflow()
 

@@ -47,7 +47,7 @@ def run(arguments: list[str]) -> int:
     name = params.name or scenario.__name__.removesuffix("Scenario").lower() or "model"
     if not re.fullmatch(r"[\w.-]+", name):
         raise ParamsError(f"--name may hold letters, digits, '.', '-' and '_'. Received: {name!r}")
-    start_work()
+    start_work(options)
     from scena.prediction.serving.run import serve
 
     pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work, take_scenario
+from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work, take_scenario
 from scena.params import param, parse, parse_options
 from scena.scenario.finding import AnyScenario
 
 
-class TrainOptions(ImportOptions):
+class TrainOptions(WorkOptions):
     """Where the parameters come from."""
 
     params: Path | None = param(None, help="start a fresh run from a stored trainer_params.json; flags change it")
@@ -27,7 +27,7 @@ def run(arguments: list[str]) -> int:
         description=scenario.__doc__ or "",
         options=options,
     )
-    start_work()
+    start_work(options)
     from scena.experiments.trial import trial_callbacks
 
     scenario.create_trainer(parsed.params.trainer).train(trial_callbacks())

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Self
 
 from scena.data.automatic import AutomaticEngine
@@ -119,6 +119,8 @@ class DataPipeline:
         )
         self._idle: list[Engine] = []
         self._prepared = False
+        self.change_batch: Callable[[Batch], Batch] | None = None
+        """Applied to each batch in this process, for what concerns batches as a whole; `batch.epoch` is the pass over the data."""
 
     @property
     def collator(self) -> Collator:
@@ -153,7 +155,10 @@ class DataPipeline:
         if cursor.samples and self._work.generator is not None:
             self._work.generator.check_restart(cursor.epoch, cursor.samples)
         engine = self._idle.pop() if self._idle else self._new_engine()
-        return BatchStream(self._work, engine.batches(cursor, repeat), cursor, lambda: self._idle.append(engine))
+        batches = engine.batches(cursor, repeat)
+        if self.change_batch is not None:
+            batches = _changed(batches, self.change_batch)
+        return BatchStream(self._work, batches, cursor, lambda: self._idle.append(engine))
 
     def prepare(self, progress: Progress | None = None) -> None:
         """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""
@@ -189,3 +194,9 @@ class DataPipeline:
         """For debugging: the batches as the model gets them."""
         with self.stream(repeat=auto_repeat) as stream:
             yield stream
+
+
+def _changed(batches: Iterator[Batch], change: Callable[[Batch], Batch]) -> Iterator[Batch]:
+    with closing(batches):  # type: ignore[type-var]
+        for batch in batches:
+            yield change(batch)

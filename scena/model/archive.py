@@ -37,6 +37,19 @@ def check_weights_file(path: Path, weight_bytes: int) -> None:
         raise ModelError(f"{path} is not a Keras model, or is damaged: {error}") from error
 
 
+def check_hdf5_file(path: Path) -> None:
+    """Refuses an HDF5 file whose values are in other files.
+
+    Raises:
+        ModelError: it is none, or points elsewhere.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            _check_group(path, file)
+    except OSError as error:
+        raise ModelError(f"{path} is not an HDF5 file, or is damaged: {error}") from error
+
+
 def _check_members(path: Path, archive: zipfile.ZipFile, weight_bytes: int) -> None:
     members = archive.infolist()
     if len(members) > MOST_MEMBERS:

@@ -227,6 +227,12 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         complete_export(built, directory)
 
+    def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
+        """Called when a training starts anew, before a warm start: set first weights here. The default does nothing.
+
+        A resumed training does not call it, since its checkpoint has the weights.
+        """
+
     def read_weights(self, directory: Path) -> list[tuple[str, Any]]:
         """The weights of an export, of this scenario or of another one on the path, for a warm start."""
         from scena.scenario.loading import load_export

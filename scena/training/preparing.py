@@ -44,6 +44,8 @@ def prepare_run(
     with precision_policy(params.precision):
         built = scenario.build()
         model = built.training_model(params.input_gradient_penalty)
+    if warm_start:
+        scenario.initialise(built, params)
     if warm_start and params.warmstart.model is not None:
         params.warmstart.create(scenario).apply(built.root.weights)
         keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows

@@ -44,6 +44,9 @@ class TrainedScenario(Protocol):
     def check_graph(self, pipelines: Any) -> None:
         """Runs graph, losses and metrics once on real data, with messages that name what is wrong."""
 
+    def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
+        """Prepares a model for a training that starts anew."""
+
     def read_weights(self, directory: Path) -> "list[tuple[str, Any]]":
         """The weights of an export: paths and arrays, in order."""
 

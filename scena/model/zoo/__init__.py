@@ -7,7 +7,7 @@ __all__ = ["copy_weights", "count_flops", "create_network", "load_pretrained"]
 _HOMES = {
     "create_network": "network",
     "copy_weights": "weights",
-    "load_pretrained": "weights",
+    "load_pretrained": "pretrained",
     "count_flops": "flops",
 }
 
@@ -23,5 +23,5 @@ def __getattr__(name: str) -> Any:
 if TYPE_CHECKING:
     from scena.model.zoo.flops import count_flops as count_flops
     from scena.model.zoo.network import create_network as create_network
+    from scena.model.zoo.pretrained import load_pretrained as load_pretrained
     from scena.model.zoo.weights import copy_weights as copy_weights
-    from scena.model.zoo.weights import load_pretrained as load_pretrained

@@ -1,19 +1,17 @@
-"""Weights for networks of the zoo from others of the same shape, above all those of keras.applications."""
+"""Copying weights between models that connect the same layers; `pretrained.py` gets them from elsewhere."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
 from scena.model.errors import ModelError
-from scena.model.zoo.catalogue import MODELS
 
 PREPROCESSING = (keras.layers.Normalization, keras.layers.Rescaling)
 
 
-def copy_weights(source: keras.Model, target: keras.Model, skip_classifier: bool = False) -> None:
+def copy_weights(source: keras.Model, target: keras.Model, skip_classifier: bool | None = False) -> bool:
     """Copies all weights between two models that connect the same layers in the same way; names do not matter.
 
     Axes of size one do not matter either: a convolution of 1 × 1 on one pixel is a dense layer.
@@ -21,50 +19,30 @@ def copy_weights(source: keras.Model, target: keras.Model, skip_classifier: bool
     Args:
         source: where the weights come from; normalisation of the picture inside it is left out.
         target: where they go.
-        skip_classifier: the last layer with weights stays as it is, since its number of classes may differ.
+        skip_classifier: the last layer with weights stays as it is, since its number of classes may differ; None: if it does
+            not fit, or if the source has none.
+
+    Returns:
+        Whether the last layer was copied too.
 
     Raises:
         ModelError: the layers do not fit; nothing was copied.
     """
     sources = [layer for layer in weighted_layers(source) if not isinstance(layer, PREPROCESSING)]
     targets = list(weighted_layers(target))
-    if len(sources) != len(targets):
+    headless = skip_classifier is not False and len(sources) == len(targets) - 1
+    if len(sources) != len(targets) and not headless:
         raise ModelError(
             f"{source.name} has {len(sources)} layers with weights and {target.name} has {len(targets)}; they must be the same network."
         )
-    pairs = list(zip(sources, targets, strict=True))
-    copies = [(to, _fitted(one, to)) for one, to in (pairs[:-1] if skip_classifier else pairs)]
+    pairs = list(zip(sources, targets, strict=not headless))
+    if skip_classifier is None and not headless:
+        skip_classifier = not _fits(*pairs[-1])
+    skipped = bool(skip_classifier) and not headless
+    copies = [(to, _fitted(one, to)) for one, to in (pairs[:-1] if skipped else pairs)]
     for layer, values in copies:
         layer.set_weights(values)
-
-
-def load_pretrained(network: keras.Model, weights: str, skip_classifier: bool = False) -> None:
-    """Loads weights from keras.applications ("imagenet", downloaded by Keras) or from a local Keras file.
-
-    Args:
-        network: made by `create_network`, real numbers and factor 1.
-        weights: "imagenet", or the path of a `.keras` model or of a `.weights.h5` file of this network.
-        skip_classifier: the classifier stays as it is.
-
-    Raises:
-        ModelError: the network is not in keras.applications, or the weights do not fit.
-    """
-    if str(weights).endswith(".weights.h5"):
-        network.load_weights(weights)
-        return
-    if weights != "imagenet":
-        if not Path(weights).is_file():
-            raise ModelError(f'weights is "imagenet" or a file that exists. Received: {weights!r}')
-        source = keras.saving.load_model(weights, compile=False)
-    else:
-        application = MODELS[network.name].application if network.name in MODELS else None
-        if application is None:
-            having = [name for name, entry in MODELS.items() if entry.application]
-            raise ModelError(
-                f"keras.applications has no weights for {network.name}; it has them for {', '.join(having)}."
-            )
-        source = getattr(keras.applications, application)(weights="imagenet")
-    copy_weights(source, network, skip_classifier)
+    return not skipped and not headless
 
 
 def weighted_layers(model: keras.Model) -> Iterator[Any]:
@@ -83,10 +61,14 @@ def weighted_layers(model: keras.Model) -> Iterator[Any]:
                 stack += [(tensor._keras_history.operation, False) for tensor in reversed(node.input_tensors)]
 
 
+def _fits(source: Any, target: Any) -> bool:
+    return [_squeezed(one.shape) for one in source.weights] == [_squeezed(to.shape) for to in target.weights]
+
+
 def _fitted(source: Any, target: Any) -> list[np.ndarray]:
     values = source.get_weights()
     shapes = [tuple(weight.shape) for weight in target.weights]
-    if [_squeezed(value.shape) for value in values] != [_squeezed(shape) for shape in shapes]:
+    if not _fits(source, target):
         raise ModelError(
             f"The weights of {source.name}, {[value.shape for value in values]}, do not fit {target.name}, which has {shapes}."
         )

@@ -1,6 +1,7 @@
 """Accuracy by class."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Self
 
 from scena.data.sample import Sample
@@ -9,7 +10,20 @@ from scena.scenario.classification.params import ClassificationEvaluatorParams
 
 
 class ClassificationEvaluator(Evaluator[ClassificationEvaluatorParams]):
-    """The mean of the classes' accuracies: what a model is worth that must not neglect rare classes."""
+    """The mean of the classes' accuracies: what a model is worth that must not neglect rare classes.
+
+    Args:
+        params: nothing to set yet.
+        names: the names of the classes.
+    """
+
+    def __init__(self, params: ClassificationEvaluatorParams, names: Sequence[str] = ()) -> None:
+        super().__init__(params)
+        self._names = list(names)
+
+    def class_names(self) -> list[str]:
+        """The names of the classes, for the confusion matrix of a report."""
+        return self._names
 
     def __enter__(self) -> Self:
         self.seen: Counter[int] = Counter()

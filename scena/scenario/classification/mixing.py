@@ -41,16 +41,16 @@ class Mixing(keras.layers.Layer):
 
     def _boxes(self, image: Any, share: Any) -> Any:
         """A rectangle at a random place for each picture, whose area is about 1 - share."""
-        _, height, width, _ = image.shape
-        count = ops.shape(image)[0]
+        count, height, width, _ = ops.shape(image)  # the height and width of early epochs may be smaller
         side = ops.sqrt(1 - share)
         rows = self._inside(count, height, side)
         columns = self._inside(count, width, side)
         return ops.logical_and(ops.reshape(rows, (count, height, 1, 1)), ops.reshape(columns, (count, 1, width, 1)))
 
-    def _inside(self, count: Any, length: int, side: Any) -> Any:
-        middle = keras.random.uniform((count, 1), 0, length, seed=self.seed_generator)
-        half = ops.expand_dims(side, 1) * length / 2
+    def _inside(self, count: Any, length: Any, side: Any) -> Any:
+        size = ops.cast(length, "float32")
+        middle = keras.random.uniform((count, 1), seed=self.seed_generator) * size
+        half = ops.expand_dims(side, 1) * size / 2
         place = ops.expand_dims(ops.arange(length, dtype="float32"), 0) + 0.5
         return ops.abs(place - middle) < half
 

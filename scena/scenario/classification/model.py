@@ -1,6 +1,7 @@
 """A network of the zoo as a model: loss with smoothing, weights and mixed pictures, accuracy and top-k."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -13,7 +14,7 @@ from scena.model.model import ModelBase
 from scena.model.zoo.network import network_from_params
 from scena.scenario.classification.data import ClassificationData
 from scena.scenario.classification.mixing import Mixing
-from scena.scenario.classification.params import ClassificationModelParams
+from scena.scenario.classification.params import HUB, ClassificationModelParams, ClassificationNetworkParams
 
 
 class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
@@ -21,7 +22,7 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
 
     def __init__(self, params: ClassificationModelParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
-        self.network = network_from_params(params.network)
+        self.network = create_network(params.network)
         self.mixing = Mixing(params.mix, name="mixing") if params.mix.mixup or params.mix.cutmix else None
 
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
@@ -39,6 +40,18 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
         if isinstance(logits, dict):
             raise ModelError(f"{self.params.network.name} has several outputs and cannot be used for classification.")
         return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
+
+
+def create_network(params: ClassificationNetworkParams) -> Any:
+    """The network of the zoo, or the classifier on a SavedModel's features."""
+    if params.name != HUB:
+        return network_from_params(params)
+    from scena.model.hub.layer import FeatureClassifier
+    from scena.model.hub.resolve import resolve_handle
+
+    path = Path(params.files) if params.files is not None else resolve_handle(str(params.handle))
+    size = (params.input_size[0], params.input_size[1], params.input_size[2])
+    return FeatureClassifier(path, size, params.num_classes, params.dropout or 0.0, params.l2, name=HUB)
 
 
 class ClassificationModel(ModelBase[ClassificationModelParams]):

@@ -1,9 +1,11 @@
 """Parameters of image classification. No Keras here."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams, NormalizeParams
 from scena.data.params import DataGeneratorParams
+from scena.data.resource import Resource
 from scena.evaluation.params import EvaluatorParams
 from scena.model.params import ModelBaseParams
 from scena.model.zoo.catalogue import MODELS
@@ -11,6 +13,10 @@ from scena.model.zoo.params import NetworkParams
 from scena.params import Params, param
 from scena.scenario.params import ScenarioBaseParams
 from scena.training.image_pipelines import ImagePipelines
+
+if TYPE_CHECKING:  # --help loads no numpy
+    from scena.data.database import DataBase
+    from scena.data.pipeline import DataPipeline
 
 
 class PictureFilesParams(DataGeneratorParams, builds=".prediction:PictureFiles"):
@@ -23,6 +29,7 @@ class ClassificationDataParams(ImageDataParams, builds=".data:ClassificationData
     """Pictures of one size and their class."""
 
     image_shape: list[int] = param([224, 224, 3], hidden=True, help="the model's input size")
+    any_size: bool = param(False, hidden=True, help="whether training has smaller pictures for a while")
     class_names: list[str] = param([], hidden=True, help="the names of the classes, from the data set")
 
 
@@ -37,12 +44,42 @@ class MixParams(Params):
             raise ValueError("choose mixup or cutmix: a picture is mixed in one way only")
 
 
-class ClassificationNetworkParams(NetworkParams):
-    """A network of the zoo."""
+HUB = "hub"
 
-    name: str = param("ResNet20CIFAR", choices=list(MODELS), help="the network; `scena zoo` lists them")
+
+class ClassificationNetworkParams(NetworkParams):
+    """A network of the zoo, or a classifier on the features of a SavedModel."""
+
+    name: str = param(
+        "ResNet20CIFAR",
+        choices=[*MODELS, HUB],
+        help="the network; `scena zoo` lists them; hub: the SavedModel of --model.handle and a dense layer",
+    )
     input_size: list[int] = param([32, 32, 3], gt=0, help="height, width and channels of the pictures")
     num_classes: int = param(0, ge=0, help="number of classes (0: those of the data set)")
+    weights: str | None = param(
+        None,
+        help="first weights of the network: imagenet (those of keras.applications, downloaded by Keras), or a file: "
+        ".keras, .weights.h5, or .h5 of keras.applications; a classifier for other classes is left out",
+    )
+    handle: str | None = param(
+        None,
+        help="hub: the feature extractor, a folder with a SavedModel or an address of TensorFlow Hub (extra 'hub')",
+    )
+    files: Resource | None = param(None, hidden=True, help="the extractor's folder, which travels with the export")
+
+    def __post_init__(self) -> None:
+        if self.name == HUB:
+            self._check_hub()
+        elif self.handle is not None:
+            raise ValueError(f"handle belongs to --model.name hub. Received: {self.name} and {self.handle!r}")
+
+    def _check_hub(self) -> None:
+        if self.handle is None:
+            raise ValueError("--model.name hub needs --model.handle: a folder with a SavedModel, or an address")
+        for name in ("factor", "framework", "data_format", "depth", "embedding", "algebra", "weights"):
+            if getattr(self, name) != self.default_of(self.__params__[name]):
+                raise ValueError(f"{name} is for networks of the zoo; a SavedModel is as it is")
 
 
 class ClassificationModelParams(ModelBaseParams, builds=".model:ClassificationModel"):
@@ -68,12 +105,32 @@ class ClassificationScenarioParams(ScenarioBaseParams[ClassificationDataParams, 
         self.data.image_shape = list(self.model.network.input_size)
 
 
+class ClassificationTrainParams(ImagePipelineParams):
+    """How pictures become batches; in the first epochs they may be smaller."""
+
+    sizes: list[int] = param(
+        [],
+        ge=1,
+        help="progressive resizing: the longer side of the pictures in the first stages; then they have the model's size",
+    )
+    stage_epochs: int = param(1, ge=1, help="passes over the data that each of these stages has")
+
+
 class ClassificationPipelines(ImagePipelines):
     """Pictures by the name of a data set, in folders or as records; they are normalised unless something else is said."""
 
-    train: ImagePipelineParams = param(
-        ImagePipelineParams(augment=[NormalizeParams()]), flat=True, help="how training batches are made"
+    train: ClassificationTrainParams = param(
+        ClassificationTrainParams(augment=[NormalizeParams()]), flat=True, help="how training batches are made"
     )
     val: ImagePipelineParams = param(
         ImagePipelineParams(augment=[NormalizeParams()]), flat=True, help="how validation batches are made"
     )
+
+    def train_data(self, data: "DataBase[Any]", seed: int = 0) -> "DataPipeline":
+        """The pipeline of training batches; their pictures grow from stage to stage."""
+        pipeline = super().train_data(data, seed)
+        if self.train.sizes:
+            from scena.scenario.classification.growing import GrowingPictures
+
+            pipeline.change_batch = GrowingPictures(self.train.sizes, self.train.stage_epochs)
+        return pipeline

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
+from scena.data.resource import Resource
 from scena.scenario.classification.params import (
+    HUB,
     ClassificationPipelines,
     ClassificationScenarioParams,
     PictureFilesParams,
@@ -14,6 +16,8 @@ from scena.scenario.scenario import ScenarioBase
 from scena.training.params import TrainerParams
 
 if TYPE_CHECKING:
+    from scena.data.database import DataBase
+    from scena.model.built import BuiltModel
     from scena.scenario.classification.evaluator import ClassificationEvaluator
     from scena.training.trainer import Trainer
 
@@ -35,7 +39,30 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
             )
         network.num_classes = network.num_classes or len(names)
         params.scenario.data.class_names = names
+        params.scenario.data.image_shape = list(network.input_size)
+        params.scenario.data.any_size = bool(params.gen.train.sizes)
+        if network.name == HUB and network.files is None:
+            from scena.model.hub.resolve import resolve_handle
+
+            network.files = Resource(resolve_handle(str(network.handle)))
         return super().create_trainer(params)
+
+    def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
+        """Loads the first weights that were asked for, and tries the smaller pictures of the first epochs."""
+        from scena.scenario.classification.starting import check_sizes, load_weights
+
+        pipelines: ClassificationPipelines = trainer_params.gen
+        check_sizes(built.root.graph.network, self.params.model.network, pipelines.train.sizes)
+        if self.params.model.network.weights is not None:
+            load_weights(built.root.graph.network, self.params.model.network, pipelines)
+            import keras
+
+            # what was built to read the weights must not change what follows
+            keras.utils.set_random_seed(trainer_params.random_seed or 0)
+
+    def evaluator_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """The names of the classes."""
+        return {"names": data.params.class_names}
 
     @classmethod
     def default_predict_source(cls, pipelines: ClassificationPipelines) -> DataGeneratorParams:

@@ -1,0 +1,92 @@
+"""First weights for networks of the zoo: those of keras.applications, or those of a file."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+
+from scena.model.archive import check_hdf5_file
+from scena.model.errors import ModelError
+from scena.model.zoo.catalogue import MODELS
+from scena.model.zoo.weights import copy_weights, weighted_layers
+
+
+class Pictures(NamedTuple):
+    """What pictures the weights of keras.applications were trained on: mean and deviation of `Normalize`."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+IMAGENET = Pictures((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+FROM_MINUS_ONE = Pictures((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+# 0..255 without the mean, and blue first: the order is put right in the first kernel
+CAFFE = Pictures((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255, 1 / 255, 1 / 255))
+
+
+def pictures_of(application: str) -> Pictures:
+    """How pictures have to be normalised for the weights of an application."""
+    if application.startswith("EfficientNet"):
+        return IMAGENET
+    return CAFFE if application.startswith(("ResNet", "VGG")) else FROM_MINUS_ONE
+
+
+def load_pretrained(network: keras.Model, weights: str, skip_classifier: bool | None = None) -> bool:
+    """Loads weights from keras.applications ("imagenet", downloaded by Keras) or from a local file.
+
+    Args:
+        network: made by `create_network`; for those of keras.applications of real numbers and factor 1.
+        weights: "imagenet", or the path of a file: a `.keras` model, the `.weights.h5` of this network, or an `.h5` file as
+            keras.applications downloads it ("notop" in its name says that it has no classifier).
+        skip_classifier: the classifier stays as it is; default: if it does not fit, since there are other classes.
+
+    Returns:
+        Whether the classifier was loaded too.
+
+    Raises:
+        ModelError: the network is not in keras.applications, or the weights do not fit.
+    """
+    path = Path(weights)
+    if weights != "imagenet" and not path.is_file():
+        raise ModelError(f'weights is "imagenet" or a file that exists. Received: {weights!r}')
+    try:
+        if weights.endswith(".weights.h5"):
+            check_hdf5_file(path)
+            network.load_weights(path)
+            return True
+        if weights == "imagenet" or path.suffix == ".h5":
+            return _from_application(network, weights, skip_classifier)
+        source = keras.saving.load_model(path, compile=False)
+    except (ValueError, TypeError, OSError, KeyError) as error:
+        raise ModelError(f"The weights {weights} cannot be loaded into {network.name}: {error}") from error
+    return copy_weights(source, network, skip_classifier)
+
+
+def _from_application(network: keras.Model, weights: str, skip_classifier: bool | None) -> bool:
+    application = MODELS[network.name].application if network.name in MODELS else None
+    if application is None:
+        having = [name for name, entry in MODELS.items() if entry.application]
+        raise ModelError(f"keras.applications has no weights for {network.name}; it has them for {', '.join(having)}.")
+    create: Any = getattr(keras.applications, application)
+    if weights == "imagenet":
+        try:
+            source = create(weights="imagenet")
+        except Exception as error:  # Keras raises a plain Exception where the network fails
+            raise ModelError(
+                f"Keras cannot fetch the weights of {application}: {error}. Give a file instead of imagenet."
+            ) from error
+    else:
+        check_hdf5_file(Path(weights))
+        source = create(weights=None, include_top="notop" not in Path(weights).name)
+        source.load_weights(weights)
+    copied = copy_weights(source, network, skip_classifier)
+    if pictures_of(application) is CAFFE:
+        _take_red_first(network)
+    return copied
+
+
+def _take_red_first(network: keras.Model) -> None:
+    """Turns the first kernel around: it was trained with blue first."""
+    first = next(iter(weighted_layers(network)))
+    kernel = keras.ops.convert_to_numpy(first.kernel)
+    first.kernel.assign(kernel[:, :, ::-1, :])
