@@ -10,6 +10,7 @@ import pytest
 
 from scena.commands.main import main
 from scena.params import subclasses
+from scena.training.errors import TrainingError
 from scena.training.optimizers.create import create_optimizer
 from scena.training.optimizers.params import (
     SGD,
@@ -147,6 +148,27 @@ def test_a_broken_regular_expression_is_named() -> None:
 def test_adamw_decays_by_default_and_adam_does_not() -> None:
     assert (run(Adam(), [np.zeros(3)]) == START).all()
     np.testing.assert_allclose(run(AdamW(), [np.zeros(3)]), START * (1 - 0.1 * 0.004), rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", [SGD, AdamW, RAdam])
+def test_a_part_of_the_network_learns_at_its_own_rate(cls: Any) -> None:
+    """Each part does, decay included, what an optimizer of its own with that rate would do."""
+    params = cls(weight_decay=0.2, lr_factors=["encoder=0.1", ".=0.5"])
+    variables = [keras.Variable(START.astype("float32"), name=name) for name in ("encoder_kernel", "kernel")]
+    optimizer = create_optimizer(params, Constant(lr=0.1).create(1, 1), variables)
+    for gradient in gradients(5):
+        optimizer.apply([keras.ops.convert_to_tensor(gradient.astype("float32"))] * 2)
+    for variable, rate in zip(variables, (0.01, 0.05), strict=True):
+        alone = run(cls(weight_decay=0.2), gradients(5), Constant(lr=rate))
+        np.testing.assert_allclose(np.asarray(variable.value), alone, rtol=1e-6)
+
+
+def test_rules_of_rates_are_checked() -> None:
+    for wrong in ("encoder", "(=1", "x=fast", "x=-1"):
+        with pytest.raises(ValueError, match="a rule of lr_factors is EXPRESSION=FACTOR"):
+            SGD(lr_factors=[wrong])
+    with pytest.raises(TrainingError, match="'encoder' fits no weight. The weights are:\n  kernel"):
+        run(SGD(lr_factors=["encoder=0.1"]), [np.zeros(3)])
 
 
 def test_clipping() -> None:

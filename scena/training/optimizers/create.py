@@ -8,6 +8,7 @@ import keras
 from scena.training.optimizers.extensions import Extension, LookaheadSteps, MovingAverage, extended
 from scena.training.optimizers.momentum import with_momentum_of
 from scena.training.optimizers.params import GradientOptimizerParams, Lookahead, OptimizerParams
+from scena.training.optimizers.rates import rated
 from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 
 KERAS_NAMES = {"clip_value": "clipvalue", "clip_norm": "clipnorm", "clip_global_norm": "global_clipnorm"}
@@ -20,6 +21,7 @@ def create_optimizer(
     average: MovingAverage | None = None,
     *,
     scale_loss: bool = False,
+    distributed: bool = False,
 ) -> keras.optimizers.Optimizer:
     """The optimizer that the parameters describe, following the schedule, with its state for these weights.
 
@@ -29,6 +31,7 @@ def create_optimizer(
         variables: the weights to train.
         average: keeps a moving average of them.
         scale_loss: scale the loss dynamically, so that float16 gradients neither vanish nor overflow.
+        distributed: the weights are those of one of several replicas, which sum their gradients.
     """
     extensions: list[Extension] = []
     inner = params
@@ -39,19 +42,26 @@ def create_optimizer(
         extensions.append(average)
     assert isinstance(inner, GradientOptimizerParams)
     base = with_momentum_of(learning_rate, type(inner).implementation(), inner)
-    optimizer: Any = extended(base, extensions)(learning_rate=learning_rate, **_arguments(inner))
+    base = rated(base, inner.lr_factors)
+    cls = extended(base, extensions)
+    scaled: Any = keras.optimizers.LossScaleOptimizer
+    if distributed:
+        from scena.training.optimizers.replicated import ScaledLoss, replicated
+
+        cls, scaled = replicated(cls, outermost=not scale_loss), ScaledLoss
+    optimizer: Any = cls(learning_rate=learning_rate, **_arguments(inner))
     optimizer.exclude_from_weight_decay(var_list=_not_decayed(inner, variables))
     if isinstance(learning_rate, ReduceOnPlateauSchedule):
         learning_rate.attach(optimizer)
     if scale_loss:
-        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+        optimizer = scaled(optimizer)
     optimizer.build(variables)
     return optimizer
 
 
 def _arguments(params: GradientOptimizerParams) -> dict[str, Any]:
     values = {KERAS_NAMES.get(name, name): getattr(params, name) for name in type(params).__params__}
-    del values["weight_decay_exclude"]
+    del values["weight_decay_exclude"], values["lr_factors"]
     values["weight_decay"] = params.weight_decay or None  # Keras wants None where nothing is to be done
     values["gradient_accumulation_steps"] = (
         params.gradient_accumulation_steps if params.gradient_accumulation_steps > 1 else None

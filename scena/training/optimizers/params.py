@@ -22,6 +22,11 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
     weight_decay_exclude: str = param(
         NO_DECAY, help="regular expression on variable paths that are not decayed (default: biases, normalisation)"
     )
+    lr_factors: list[str] = param(
+        [],
+        help="rules EXPRESSION=FACTOR: weights whose path fits the regular expression learn at this share of the rate, such as "
+        "'/encoder/=0.1'; the first rule that fits counts",
+    )
     gradient_accumulation_steps: int = param(
         1,
         ge=1,
@@ -33,12 +38,26 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
         given = [name for name in ("clip_value", "clip_norm", "clip_global_norm") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"choose one of {' and '.join(given)}: gradients are clipped in one way only")
+        for rule in self.lr_factors:
+            _check_rule(rule)
         try:
             re.compile(self.weight_decay_exclude)
         except re.error as error:
             raise ValueError(
                 f"weight_decay_exclude is not a regular expression ({error}): {self.weight_decay_exclude!r}"
             ) from None
+
+
+def _check_rule(rule: str) -> None:
+    pattern, _, factor = rule.rpartition("=")
+    try:
+        if not pattern or float(factor) < 0:
+            raise ValueError("the factor is a number from 0 on")
+        re.compile(pattern)
+    except (ValueError, re.error) as error:
+        raise ValueError(
+            f"a rule of lr_factors is EXPRESSION=FACTOR, for example '/encoder/=0.1'; received {rule!r} ({error})"
+        ) from None
 
 
 class Adam(GradientOptimizerParams, builds="keras.optimizers:Adam"):
