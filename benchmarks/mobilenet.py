@@ -22,7 +22,8 @@ from scena import (
 )
 
 Tensors = dict[str, Any]
-SIZE = 96
+SIZE = 32
+"""CIFAR's size. Batching pays where a single picture leaves the cores idle: at 96 pixels the network itself gains only 1.4 on two cores."""
 
 
 class NoiseParams(DataGeneratorParams, builds="benchmarks.mobilenet:Noise"):

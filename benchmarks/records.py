@@ -196,7 +196,9 @@ def bench_writing(work: Path, images: Path, count: int, repeat: int) -> None:
              for _ in range(repeat)]  # fmt: skip
     loop, mine = (statistics.median(column) / count / 10 for column in zip(*pairs, strict=True))
     ratio = statistics.median(one / other for one, other in pairs)
-    print(f"writing, {count * 10} as they are: loop {1 / loop:,.0f} images/s, scena {1 / mine:,.0f} images/s, ratio {ratio:.2f}")
+    print(
+        f"writing, {count * 10} as they are: loop {1 / loop:,.0f} images/s, scena {1 / mine:,.0f} images/s, ratio {ratio:.2f}"
+    )
     seconds = timed(lambda: folder_builder(images, work / "tfds"), 1)
     mine = timed(lambda: ours(images, work / "ours", None), 1)
     print(f"writing, as they are, against a TFDS builder: {count / seconds:,.0f} images/s, ratio {seconds / mine:.2f}")

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
-from scena.prediction.serving.app import create_app
 from scena.prediction.serving.params import ServeParams
+from scena.prediction.serving.run import create_server
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +38,7 @@ def ask(port: int, path: str, body: Any = None, kind: str = "application/json", 
 @contextlib.contextmanager
 def running(predictor: Any, params: ServeParams, name: str = "toy") -> Iterator[int]:
     """The port of a service that runs in a thread of this process."""
-    server = uvicorn.Server(uvicorn.Config(create_app(predictor, params, name), port=0, log_level="error"))
+    server = create_server(predictor, params.replace(port=0), name)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:

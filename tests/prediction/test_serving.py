@@ -122,6 +122,14 @@ def test_a_huge_body_without_a_length_is_cut_off(port: int) -> None:
     connection.close()
 
 
+def test_a_client_that_trickles_its_headers_gets_408(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+        slow.sendall(f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\nX-Slow: ".encode())
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as silent:
+        assert silent.recv(1000).startswith(b"HTTP/1.1 408")
+
+
 def test_a_slow_client_gets_408_and_harms_nobody(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
         slow.sendall(f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())

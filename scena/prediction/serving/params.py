@@ -13,6 +13,8 @@ class ServeParams(Params):
     max_delay: float = param(1.0, ge=0, help="milliseconds that a sample waits for others to join its batch")
     max_queue: int = param(256, ge=1, help="samples that may wait; more are refused with status 429")
     max_body: int = param(10_000_000, ge=1, help="bytes of a request at most; more are refused with status 413")
-    body_timeout: float = param(10.0, gt=0, help="seconds in which a request must have arrived; else status 408")
+    body_timeout: float = param(
+        10.0, gt=0, help="seconds in which the head of a request, and then its body, must have arrived; else status 408"
+    )
     time_limit: float = param(30.0, gt=0, help="seconds in which an answer must be ready; else status 504")
     shutdown_time: int = param(10, ge=0, help="seconds that running requests have to finish at the end")

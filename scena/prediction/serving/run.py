@@ -17,26 +17,44 @@ logger = logging.getLogger(__name__)
 
 def serve(predictor: Any, params: ServeParams, name: str) -> None:
     """Serves a predictor over HTTP until SIGINT or SIGTERM; running requests are answered before it ends."""
-    try:
-        import uvicorn
-
-        from scena.prediction.serving.app import create_app
-    except ImportError as error:
-        raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
+    server = create_server(predictor, params, name)
     warm_up(predictor)
     listener = _listen(params)
     host, port = listener.getsockname()[:2]
-    app = create_app(predictor, params, name)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, proxy_headers=False, timeout_graceful_shutdown=params.shutdown_time
-    )
     logger.info("Serving %s at http://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, host, port, name)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(
             number, lambda *_: None
         )  # uvicorn ends the service, then raises the signal again: it has done its work
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
     logger.info("The service has ended.")
+
+
+def create_server(predictor: Any, params: ServeParams, name: str) -> Any:
+    """The service as a `uvicorn.Server` that does not listen yet.
+
+    Args:
+        predictor: answers the requests.
+        params: the limits.
+        name: the model's name in addresses.
+    """
+    try:
+        import uvicorn
+
+        from scena.prediction.serving.app import create_app
+        from scena.prediction.serving.protocol import timed_protocol
+    except ImportError as error:
+        raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
+    config = uvicorn.Config(
+        create_app(predictor, params, name),
+        http=timed_protocol(params.body_timeout),
+        port=params.port,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=params.shutdown_time,
+    )
+    return uvicorn.Server(config)
 
 
 def warm_up(predictor: Any) -> None:
