@@ -20,6 +20,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("train", "train a scenario"),
     "resume": Command("resume", "go on with a run from its last checkpoint"),
+    "launch": Command("launch", "train in several processes of this machine"),
     "lav": Command("lav", "load and validate exported models (also: evaluate)"),
     "evaluate-dump": Command("evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
     "predict": Command("predict", "predict with exported models; several vote"),
@@ -39,6 +40,7 @@ COMMANDS = {
     "runs": Command("runs", "list runs in a table, compare two of them"),
     "schema": Command("schema", "print the JSON schema of a scenario's parameters for editors"),
     "zoo": Command("zoo", "list networks with their parameters and operations"),
+    "devices": Command("devices", "list the devices to compute on"),
     "new": Command("new", "write a runnable scenario to start from"),
     "completion": Command("completion", "print the shell completion for bash or zsh"),
 }

@@ -21,15 +21,17 @@ class Batch:
         size: number of samples.
         epoch: the epoch it belongs to.
         cursor: the position right after this batch.
+        total: samples of the whole batch, if several processes share it; else `size`.
+        counted: how many of these samples count; 0 if they are only here to keep step with other processes.
     """
 
-    __slots__ = ("cursor", "epoch", "inputs", "meta", "size", "targets")
+    __slots__ = ("counted", "cursor", "epoch", "inputs", "meta", "size", "targets", "total")
 
     def __init__(self, inputs: Arrays, targets: Arrays, meta: list[Any], size: int, cursor: Cursor) -> None:
         self.inputs = inputs
         self.targets = targets
         self.meta = meta
-        self.size = size
+        self.size = self.total = self.counted = size
         self.epoch = cursor.epoch
         self.cursor = cursor
 

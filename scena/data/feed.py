@@ -6,6 +6,7 @@ from typing import Any
 from scena.data.cursor import Cursor
 from scena.data.piece import Piece
 from scena.data.plan import Segment
+from scena.data.shard import Whole
 from scena.data.work import Work
 
 
@@ -27,7 +28,10 @@ def index_pieces(work: Work, epoch: int, cursor: Cursor, start: Any) -> Iterator
             ordinals = range(first, min(first + size, total))
             if len(ordinals) < size and work.pipeline.batch_drop_remainder:
                 return
-            yield Piece(number, ordinals, indices=order[ordinals.start : ordinals.stop])
+            part, whole = ordinals, None
+            if work.shard is not None:
+                part, whole = work.shard.take(ordinals), Whole(ordinals.start, ordinals.stop)
+            yield Piece(number, part, indices=order[part.start : part.stop], after=whole)
             number += 1
         return
     following = 0

@@ -10,6 +10,7 @@ from scena.data.errors import EmptyDataError
 from scena.data.feed import feed_start, index_pieces, starts
 from scena.data.piece import Piece
 from scena.data.segments import ParallelSegment
+from scena.data.shard import Whole
 from scena.data.stream_segment import StreamSegment
 from scena.data.work import Work
 
@@ -26,9 +27,9 @@ class InProcessEngine:
         keys = self.work.collator.keys()
         for piece, epoch in self.pieces(cursor, repeat):
             inputs, targets = split(keys, self.work.collator.collate(piece.samples))
-            yield Batch(
-                inputs, targets, *meta_and_size(self.work, piece, inputs or targets), cursor_after(piece, epoch)
-            )
+            after = cursor_after(epoch, piece.number, piece.ordinals[-1] + 1, piece.after)
+            batch = Batch(inputs, targets, *meta_and_size(self.work, piece, inputs or targets), after)
+            yield batch if self.work.shard is None else self.work.shard.mark(batch, piece.after)
 
     def close(self) -> None:
         """Nothing to end."""
@@ -51,7 +52,8 @@ class InProcessEngine:
         positions = starts(segments, cursor.state)
         last = segments[-1]
         for piece in self._open(len(segments) - 1, cursor, positions):
-            short = last.parallel and self.work.batching and len(piece.samples) < last.piece
+            # in a pipeline of one segment, the feed has dropped it already
+            short = last.parallel and len(segments) > 1 and self.work.batching and len(piece.samples) < last.piece
             if piece.samples and not (short and self.work.pipeline.batch_drop_remainder):
                 yield piece
 
@@ -78,9 +80,18 @@ class InProcessEngine:
             yield piece
 
 
-def cursor_after(piece: Piece, epoch: int) -> Cursor:
-    """The position after the batch made of `piece`."""
-    return Cursor(epoch, piece.number + 1, piece.ordinals[-1] + 1, piece.after)
+def cursor_after(epoch: int, number: int, last: int, after: Any) -> Cursor:
+    """The position after a batch.
+
+    Args:
+        epoch: its epoch.
+        number: its place in the epoch.
+        last: the position after its last sample.
+        after: the position of the segment that made it, or the whole batch that it is a part of.
+    """
+    if isinstance(after, Whole):
+        return Cursor(epoch, number + 1, after.stop)
+    return Cursor(epoch, number + 1, last, after)
 
 
 def meta_and_size(work: Work, piece: Piece, arrays: dict[str, Any]) -> tuple[list[Any], int]:

@@ -18,6 +18,7 @@ from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
 from scena.data.prefix import Progress, stored
 from scena.data.sample import Sample
+from scena.data.shard import Shard, cut
 from scena.data.work import Work
 
 logger = logging.getLogger("scena.data")
@@ -119,6 +120,7 @@ class DataPipeline:
         )
         self._idle: list[Engine] = []
         self._prepared = False
+        self._shard: Shard | None = None
         self.change_batch: Callable[[Batch], Batch] | None = None
         """Applied to each batch in this process, for what concerns batches as a whole; `batch.epoch` is the pass over the data."""
 
@@ -154,11 +156,28 @@ class DataPipeline:
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
         if cursor.samples and self._work.generator is not None:
             self._work.generator.check_restart(cursor.epoch, cursor.samples)
+        divided = self._shard is not None and self._work.can_shard and self.change_batch is None
+        self._work.shard = self._shard if divided else None
         engine = self._idle.pop() if self._idle else self._new_engine()
         batches = engine.batches(cursor, repeat)
         if self.change_batch is not None:
             batches = _changed(batches, self.change_batch)
+        if self._shard is not None and not divided:
+            batches = cut(batches, self._shard)
         return BatchStream(self._work, batches, cursor, lambda: self._idle.append(engine))
+
+    def shard(self, index: int, count: int) -> None:
+        """Makes the streams give one of `count` equal parts of each batch: several processes train together.
+
+        Where samples are read by their index, nothing else is made. Other pipelines, such as a stream without random access,
+        make whole batches and keep the part of them. Cursors are those of whole batches, the same in every process.
+        """
+        self._shard = Shard(index, count)
+        if not self._work.can_shard:
+            logger.info(
+                "The %s data cannot be divided by the index of samples: each process makes all of it and keeps its part.",
+                self.mode.value,
+            )
 
     def prepare(self, progress: Progress | None = None) -> None:
         """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""

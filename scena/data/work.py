@@ -17,6 +17,7 @@ from scena.data.plan import Segment, plan_segments
 from scena.data.processor import Step, steps_of, takes_rng
 from scena.data.rng import SampleRandom
 from scena.data.sample import Sample
+from scena.data.shard import Shard
 from scena.data.skipped import Skipped
 from scena.params.declare import Params
 
@@ -75,10 +76,18 @@ class Work:
             bucketing=bool(pipeline.bucket_boundaries) and self.batching,
             skipping=self.skipped is not None,
         )
+        self.shard: Shard | None = None
+        """The part of each batch that is made, if several processes share it; only where `can_shard`."""
         self.clock: Clock | None = None
         """Measures what each part takes, if set before the processors are created."""
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._random: tuple[int, SampleRandom] | None = None
+
+    @property
+    def can_shard(self) -> bool:
+        """Whether the samples of a batch are known by their index, so that a part of it can be made alone."""
+        only = self.segments[0]
+        return len(self.segments) == 1 and only.parallel and only.batches and not self.collator.whole_batches
 
     def copy(self) -> "Work":
         """The same pipeline again, with the same source."""

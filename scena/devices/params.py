@@ -1,12 +1,62 @@
 """Parameters of the devices a command runs on."""
 
+import re
+from typing import Literal
+
 from scena.params import Params, param
 
 
-class DeviceParams(Params):
+class ComputeParams(Params, abstract=True):
     """What to compute on. Without GPUs the CPU is used."""
 
     gpus: list[int] | None = param(
         None, help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none"
     )
+    memory_limit: str | None = param(
+        None, help="memory of each GPU that may be used, such as 4000MB or 40% (default: as much as is needed)"
+    )
+    virtual_devices: int = param(
+        1, ge=1, help="divide each GPU, or the CPU, into so many devices: code for several runs on one"
+    )
+    soft_placement: bool = param(True, help="run an operation on the CPU if its device has none; else that is an error")
     threads: int = param(0, ge=0, help="CPU threads for one operation (0: TensorFlow decides)")
+
+    def __post_init__(self) -> None:
+        if self.memory_limit is not None and not re.fullmatch(r"\d+(\.\d+)?\s*(MB|%)?", self.memory_limit):
+            raise ValueError(f"memory_limit is an amount such as 4000MB or 40%; received {self.memory_limit!r}")
+
+
+class DeviceParams(ComputeParams):
+    """What to compute on. Without GPUs the CPU is used."""
+
+
+class TrainerDeviceParams(ComputeParams):
+    """What to train on: one device, several of this machine, or several machines."""
+
+    dist_strategy: Literal["default", "mirror", "central_storage", "multi_worker"] = param(
+        "default",
+        help="how to use several devices; mirror: each batch is divided over those of this machine; multi_worker: over the "
+        "processes of --device.workers, TF_CONFIG or SLURM; batch_size is always that of the whole batch",
+    )
+    workers: list[str] = param([], help="multi_worker: the address HOST:PORT of each process, the same list for all")
+    worker_index: int | None = param(
+        None, ge=0, help="multi_worker: which of them this process is; 0 is the chief, which writes"
+    )
+    worker_timeout: float = param(
+        60.0, gt=0, help="multi_worker: the training ends if nothing is heard of a worker for so many seconds"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.workers or self.worker_index is not None) and self.dist_strategy != "multi_worker":
+            raise ValueError("workers and worker_index are for dist_strategy multi_worker; it is " + self.dist_strategy)
+        if bool(self.workers) != (self.worker_index is not None):
+            raise ValueError(
+                "workers and worker_index belong together: the addresses of all, and which of them this is"
+            )
+        if self.worker_index is not None and self.worker_index >= len(self.workers):
+            raise ValueError(f"worker_index counts from 0 to {len(self.workers) - 1}; received {self.worker_index}")
+        for address in self.workers:
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+                raise ValueError(f"workers are addresses such as node1:2222; received {address!r}")

@@ -1,18 +1,21 @@
 """Choosing devices. Must happen before TensorFlow starts them, that is before the first tensor is made."""
 
+import functools
 import logging
 import os
+import subprocess
+from typing import Any
 
 import tensorflow as tf
 
 from scena.devices.backend import on_tensorflow
 from scena.devices.errors import DeviceError
-from scena.devices.params import DeviceParams
+from scena.devices.params import ComputeParams
 
 logger = logging.getLogger(__name__)
 
 
-def select_devices(params: DeviceParams) -> None:
+def select_devices(params: ComputeParams) -> None:
     """Makes the chosen GPUs visible to TensorFlow, and no others; JAX has a way of its own.
 
     Raises:
@@ -26,24 +29,88 @@ def select_devices(params: DeviceParams) -> None:
     present = tf.config.list_physical_devices("GPU")
     wanted = params.gpus
     if wanted is None:
-        wanted = list(range(len(present))) if os.environ.get("CUDA_VISIBLE_DEVICES") else []
+        named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        wanted = list(range(len(present))) if named else []
         if present and not wanted:
-            logger.info("%d GPU(s) left unused; choose with --device.gpus 0 …", len(present))
+            _mention_unused(len(present))
+        if named and not present and named != "-1":
+            logger.info("CUDA_VISIBLE_DEVICES=%s, but TensorFlow sees no GPU: computing on the CPU.", named)
     missing = [index for index in wanted if not 0 <= index < len(present)]
     if missing:
         there = ", ".join(f"{i} ({gpu.name})" for i, gpu in enumerate(present)) or "none"
         raise DeviceError(
             f"--device.gpus {' '.join(map(str, wanted))}: there is no GPU {missing[0]}. TensorFlow sees these GPUs: {there}."
         )
+    if params.memory_limit is not None and not wanted:
+        raise DeviceError(f"--device.memory_limit {params.memory_limit} is for GPUs, and none is used. {_how(present)}")
     try:
-        chosen = [present[index] for index in wanted]
-        tf.config.set_visible_devices(chosen, "GPU")
-        for gpu in chosen:
-            tf.config.experimental.set_memory_growth(gpu, True)
-        if params.threads:
-            tf.config.threading.set_intra_op_parallelism_threads(params.threads)
+        _configure(params, [present[index] for index in wanted], wanted)
     except RuntimeError as error:
-        if wanted or params.threads:  # TensorFlow runs already (a notebook): without wishes nothing has to change
+        if _has_wishes(params, wanted):  # TensorFlow runs already (a notebook): without wishes nothing has to change
             raise DeviceError(
                 f"The devices must be chosen before TensorFlow starts: {error} Restart the process."
             ) from error
+
+
+def _configure(params: ComputeParams, gpus: list[Any], indices: list[int]) -> None:
+    tf.config.set_visible_devices(gpus, "GPU")
+    for gpu, index in zip(gpus, indices, strict=True):
+        if params.memory_limit is None and params.virtual_devices == 1:
+            tf.config.experimental.set_memory_growth(gpu, True)
+            continue
+        whole = memory_in_mb(params.memory_limit or "100%", index)
+        share = tf.config.LogicalDeviceConfiguration(memory_limit=whole // params.virtual_devices)
+        _divide(gpu, [share] * params.virtual_devices)
+    if not gpus and params.virtual_devices > 1:
+        _divide(
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * params.virtual_devices,
+        )
+    if not params.soft_placement:
+        tf.config.set_soft_device_placement(False)
+    if params.threads:
+        tf.config.threading.set_intra_op_parallelism_threads(params.threads)
+
+
+def _divide(device: Any, parts: list[Any]) -> None:
+    before = tf.config.get_logical_device_configuration(device)
+    if before is None or len(before) != len(parts):  # the same again changes nothing, also when TensorFlow runs already
+        tf.config.set_logical_device_configuration(device, parts)
+
+
+def _has_wishes(params: ComputeParams, wanted: list[int]) -> bool:
+    return bool(wanted or params.threads or params.virtual_devices > 1 or not params.soft_placement)
+
+
+def memory_in_mb(limit: str, gpu: int) -> int:
+    """The MB that a limit such as 4000MB or 40% is of a GPU.
+
+    Raises:
+        DeviceError: a share was given, and nvidia-smi does not say of how much.
+    """
+    if not limit.endswith("%"):
+        return int(float(limit.removesuffix("MB").strip()))
+    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits", f"--id={_system_index(gpu)}"]
+    try:
+        total = float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise DeviceError(
+            f"The size of GPU {gpu} is not known, because nvidia-smi does not answer ({error}). "
+            "Give --device.memory_limit in MB, for example 4000MB."
+        ) from error
+    return int(total * float(limit[:-1]) / 100)
+
+
+def _system_index(gpu: int) -> str:
+    """nvidia-smi counts all GPUs, TensorFlow those of CUDA_VISIBLE_DEVICES."""
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return named[gpu] if gpu < len(named) else str(gpu)
+
+
+def _how(present: list[Any]) -> str:
+    return "Choose one with --device.gpus 0." if present else "TensorFlow sees no GPU here."
+
+
+@functools.cache
+def _mention_unused(count: int) -> None:
+    logger.info("%d GPU(s) left unused; choose with --device.gpus 0 …", count)

@@ -46,7 +46,7 @@ class TensorFlowEngine:
         self._train_step = tf.function(model.train_step, jit_compile=True) if xla else model.train_step
         self._test_step = tf.function(model.test_step, jit_compile=True) if xla else model.test_step
         data = {"inputs": _signature(input_specs), "targets": _signature(target_specs)}
-        blocks = {"inputs": _signature(input_specs, block=True), "targets": _signature(target_specs, block=True)}
+        blocks = block_signature(input_specs, target_specs)
         self._train = self._compile(self._train_steps, blocks)
         self._test = self._compile(self._test_steps, blocks)
         self._evaluate = self._compile(self._evaluate_step, data)
@@ -79,14 +79,14 @@ class TensorFlowEngine:
         count = tf.shape(tf.nest.flatten(block)[0])[0]
         rows = tf.TensorArray(tf.float32, size=count)
         for i in tf.range(count):
-            rows = rows.write(i, self._row("train", self._train_step((_pick(block, i),))))
+            rows = rows.write(i, self._row("train", self._train_step((pick(block, i),))))
         return rows.stack()
 
     def _test_steps(self, block: Any) -> tf.Tensor:
         count = tf.shape(tf.nest.flatten(block)[0])[0]
         rows = tf.TensorArray(tf.float32, size=count)
         for i in tf.range(count):
-            rows = rows.write(i, self._row("test", self._test_step((_pick(block, i),))))
+            rows = rows.write(i, self._row("test", self._test_step((pick(block, i),))))
         return rows.stack()[-1]
 
     def _evaluate_step(self, data: Any) -> Any:
@@ -132,12 +132,20 @@ class TensorFlowPredictor:
         return {name: np.asarray(value) for name, value in outputs.items()}
 
 
+def block_signature(
+    input_specs: dict[str, ArraySpec], target_specs: dict[str, ArraySpec]
+) -> dict[str, dict[str, tf.TensorSpec]]:
+    """What a compiled function gets for a block of batches."""
+    return {"inputs": _signature(input_specs, block=True), "targets": _signature(target_specs, block=True)}
+
+
 def _signature(specs: dict[str, ArraySpec], block: bool = False) -> dict[str, tf.TensorSpec]:
     lead = (None, None) if block else (None,)
     return {name: tf.TensorSpec((*lead, *spec.shape), keras_dtype(spec), name=name) for name, spec in specs.items()}
 
 
-def _pick(block: Any, i: Any) -> Any:
+def pick(block: Any, i: Any) -> Any:
+    """One batch of a block."""
     return tf.nest.map_structure(lambda tensor: tensor[i], block)
 
 

@@ -1,6 +1,7 @@
 """Reading the values of many variables at once without copying them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -27,11 +28,30 @@ def variable_views(variables: Iterable[keras.Variable]) -> list[Array]:
     ]
 
 
-def global_seed_variables() -> list[keras.Variable]:
-    """The state of the generator that Keras uses for random operations without a seed of their own.
+def global_seed_generator() -> keras.random.SeedGenerator:
+    """The generator that Keras uses for random operations without a seed of their own.
 
     Keras has no public name for it; without it, a run with such an operation could not be resumed exactly.
     """
-    from keras.src.random.seed_generator import global_seed_generator
+    from keras.src.random import seed_generator
 
+    return seed_generator.global_seed_generator()
+
+
+def global_seed_variables() -> list[keras.Variable]:
+    """The state of `global_seed_generator`."""
     return [global_seed_generator().state]
+
+
+@contextmanager
+def use_global_seed(generator: keras.random.SeedGenerator) -> Iterator[None]:
+    """While the block runs, this is the global generator of this thread: Keras has one for each, and would make a new one."""
+    from keras.src.backend.common import global_state
+    from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
+
+    before = global_state.get_global_attribute(GLOBAL_SEED_GENERATOR)
+    global_state.set_global_attribute(GLOBAL_SEED_GENERATOR, generator)
+    try:
+        yield
+    finally:
+        global_state.set_global_attribute(GLOBAL_SEED_GENERATOR, before)

@@ -5,13 +5,12 @@ import time
 from typing import Any
 
 import keras
-import numpy as np
 
 from scena.data.batch import Batch
 from scena.data.cursor import Cursor
-from scena.data.pipeline import BatchStream
-from scena.model.engine import Arrays
+from scena.data.pipeline import BatchStream, DataPipeline
 from scena.model.tensorboard_data import split_results
+from scena.training.blocks import LONGEST_BLOCK, stacked
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
 from scena.training.numerics import HINT, bad_arrays, naming_bad_tensors
@@ -19,7 +18,6 @@ from scena.training.run import TrainingRun, Validation
 from scena.training.state import TrainingState
 from scena.training.stopping import StopRequests
 
-LONGEST_BLOCK = 32
 BLOCK_SECONDS = 0.05
 """A block of compiled steps takes about this long: long enough to lose nothing to Python, short enough to react to a signal."""
 
@@ -87,6 +85,7 @@ class TrainingLoop:
         if progress.step_in_epoch == 0:
             run.model.reset_metrics()
             progress.logs = {}
+            self._changed()  # by this, and by what callbacks did at the end of the last epoch
         elif progress.pending and not self._at_end_of_epoch():
             self._inside_epoch()  # the process that took this step ended before it could do this
         while block := self._next_batches():
@@ -167,6 +166,8 @@ class TrainingLoop:
         if self._stream is None:
             repeat = self.run.steps_per_epoch is not None
             self._stream = self.run.train_data.stream(self.run.progress.cursor, repeat=repeat)
+            if self.run.team is not None:
+                self.run.team.open(self.run.progress.cursor, repeat)
         with self.run.stopwatch.measuring("data"):
             return self._stream.take_block(steps)
 
@@ -176,7 +177,7 @@ class TrainingLoop:
             self._callbacks.on_train_batch_begin(progress.step_in_epoch)
         begun = time.perf_counter()
         with self.run.stopwatch.measuring("step"), naming_bad_tensors(block):
-            steps = self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
+            steps = self._steps(block)
         seconds = (time.perf_counter() - begun) / len(block)
         for position, logs in enumerate(steps):
             if self._watching:
@@ -197,6 +198,22 @@ class TrainingLoop:
             callback.on_block_end(len(block), steps[-1])
         # the first call compiles: its time says nothing about a step
         self._block = 2 if self._block == 1 else max(1, min(LONGEST_BLOCK, round(BLOCK_SECONDS / seconds)))
+
+    def _steps(self, block: list[Batch]) -> list[dict[str, float]]:
+        """Takes the steps; returns each one's logs."""
+        team = self.run.team
+        if team is None:
+            return self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
+        logs = team.train(block)
+        if team.asked_to_stop:
+            self._requests.ask("a signal to another worker")
+        if self._foreign_watching:  # it is called after this step, and may change weights
+            self._changed()
+        return logs
+
+    def _changed(self) -> None:
+        if self.run.team is not None:
+            self.run.team.changed()
 
     # ---- now and then ----------------------------------------------------------------------------------------------
 
@@ -252,21 +269,27 @@ class TrainingLoop:
 
     def _run_validation(self) -> dict[str, float]:
         """Validates with the training graph; the running values of the training are put back afterwards."""
-        model, engine, pipeline = self.run.model, self.run.engine, self.run.val_data
+        model, pipeline = self.run.model, self.run.val_data
         assert pipeline is not None
         before = [keras.ops.convert_to_numpy(variable.value) for variable in model.metrics_variables]
         model.reset_metrics()
         self._callbacks.on_test_begin()
         logs: dict[str, float] = {}
         try:
-            with pipeline.stream(repeat=False) as stream:
-                while block := stream.take_block(LONGEST_BLOCK):
-                    logs = engine.test(stacked(block, "inputs"), stacked(block, "targets"))
-                    self._requests.check()
+            logs = self._validated(pipeline) if self.run.team is None else self.run.team.validate(pipeline)
         finally:
+            self._changed()
             for variable, value in zip(model.metrics_variables, before, strict=True):
                 variable.assign(value)
         self._callbacks.on_test_end(logs)
+        return logs
+
+    def _validated(self, pipeline: DataPipeline) -> dict[str, float]:
+        logs: dict[str, float] = {}
+        with pipeline.stream(repeat=False) as stream:
+            while block := stream.take_block(LONGEST_BLOCK):
+                logs = self.run.engine.test(stacked(block, "inputs"), stacked(block, "targets"))
+                self._requests.check()
         return logs
 
     def _counted(self, samples: int) -> None:
@@ -284,14 +307,8 @@ class TrainingLoop:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
-
-
-def stacked(block: list[Batch], part: str) -> Arrays:
-    """The inputs or targets of the batches of a block as arrays with a leading axis of batches."""
-    first: dict[str, Any] = getattr(block[0], part)
-    if len(block) == 1:
-        return {name: array[np.newaxis] for name, array in first.items()}
-    return {name: np.stack([getattr(batch, part)[name] for batch in block]) for name in first}
+            if self.run.team is not None:
+                self.run.team.close()
 
 
 def _sees_batches(callback: keras.callbacks.Callback) -> bool:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from scena.devices.params import DeviceParams
+from scena.devices.params import TrainerDeviceParams
 from scena.params import Params, param
 from scena.training.callbacks.params import EarlyStoppingParams, TensorBoardParams
 from scena.training.optimizers.params import Adam, OptimizerParams
@@ -80,7 +80,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
     tensorboard: TensorBoardParams = param(flat=True, help="what TensorBoard shows")
-    device: DeviceParams = param(flat=True, help="what to compute on")
+    device: TrainerDeviceParams = param(flat=True, help="what to compute on")
 
     def __post_init__(self) -> None:
         if -1 < self.ema_decay < 0:

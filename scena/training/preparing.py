@@ -3,7 +3,7 @@
 import logging
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -19,11 +19,19 @@ from scena.training.params import TrainerParams
 from scena.training.run import TrainedScenario, TrainingRun
 from scena.training.schedules.params import Constant, ReduceOnPlateau
 
+if TYPE_CHECKING:
+    from scena.training.distribution.link import Link
+
 logger = logging.getLogger(__name__)
 
 
 def prepare_run(
-    params: TrainerParams[Any, Any], scenario: TrainedScenario, directory: Path, *, warm_start: bool = True
+    params: TrainerParams[Any, Any],
+    scenario: TrainedScenario,
+    directory: Path,
+    *,
+    warm_start: bool = True,
+    link: "Link | None" = None,
 ) -> TrainingRun:
     """Builds everything that a training consists of, in an order that makes the seed decide all of it.
 
@@ -32,8 +40,11 @@ def prepare_run(
         scenario: what is trained.
         directory: the run's directory.
         warm_start: load the weights to start from; a run that goes on from a checkpoint does not need them any more.
+        link: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
+    if link is not None:
+        link.set_up({"seed": seed})
     keras.utils.set_random_seed(seed)
     if params.deterministic:
         compute_deterministically()
@@ -52,21 +63,17 @@ def prepare_run(
     train_data = params.gen.train_data(built.data, seed=seed)
     val_data = params.gen.val_data(built.data) if params.val_every_n else None
     steps = epoch_steps(params, train_data)
-    if params.no_train_scope is not None:
-        freeze_layers(built.root, params.no_train_scope)
-    average = create_average(params, steps)
-    schedule = create_schedule(params, steps)
-    optimizer = create_optimizer(
-        params.optimizer,
-        schedule,
-        model.trainable_variables,
-        average,
-        scale_loss=params.precision == "mixed_float16",
-    )
-    model.compile(optimizer=optimizer, auto_scale_loss=False)
-    engine = create_engine(
-        model, built.data.input_layer_specs(), built.data.target_layer_specs(), eager=params.force_eager, xla=params.xla
-    )
+    average, schedule = compile_model(params, built, model, steps, distributed=link is not None)
+    specs = built.data.input_layer_specs(), built.data.target_layer_specs()
+    engine: Any
+    team = None
+    if link is None:
+        engine = create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
+    else:
+        from scena.training.distribution.replicas import create_team
+
+        engine, team = create_team(params, scenario, link, model, specs, steps)
+        link.divide(train_data, val_data)
     return TrainingRun(
         params,
         scenario,
@@ -79,7 +86,28 @@ def prepare_run(
         steps,
         schedule=schedule,
         average=average,
+        team=team,
     )
+
+
+def compile_model(
+    params: TrainerParams[Any, Any], built: Any, model: Any, steps: int | None, *, distributed: bool = False
+) -> tuple[Any, Any]:
+    """Freezes layers and gives the model its optimizer; returns the moving average, if there is one, and the schedule."""
+    if params.no_train_scope is not None:
+        freeze_layers(built.root, params.no_train_scope)
+    average = create_average(params, steps)
+    schedule = create_schedule(params, steps)
+    optimizer = create_optimizer(
+        params.optimizer,
+        schedule,
+        model.trainable_variables,
+        average,
+        scale_loss=params.precision == "mixed_float16",
+        distributed=distributed,
+    )
+    model.compile(optimizer=optimizer, auto_scale_loss=False)
+    return average, schedule
 
 
 def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:

@@ -11,8 +11,8 @@ import numpy as np
 from keras import ops
 
 from scena.training.backends import check_backend
+from scena.training.blocks import stacked
 from scena.training.errors import TrainingError
-from scena.training.loop import stacked
 from scena.training.pictures import draw_curves
 from scena.training.preparing import prepare_run
 from scena.training.rate_finder_params import RateFinderParams

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from scena.model.built import BuiltModel
     from scena.model.engine import Engine
+    from scena.training.distribution.team import Team
     from scena.training.optimizers.extensions import MovingAverage
 
 
@@ -138,6 +139,9 @@ class TrainingRun:
     """Where the time goes."""
     average: "MovingAverage | None" = None
     """The moving average of the weights, if there is one."""
+
+    team: "Team | None" = None
+    """All replicas, if the training uses several devices or processes; it trains instead of the engine then."""
 
     def averaged_weights(self) -> "AbstractContextManager[None]":
         """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""

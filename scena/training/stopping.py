@@ -28,6 +28,7 @@ class StopRequests:
 
     def __init__(self, time_limit: float | None = None) -> None:
         self._signal: int | None = None
+        self._asked: str | None = None
         self._end = None if time_limit is None else time.monotonic() + time_limit
 
     @property
@@ -35,12 +36,20 @@ class StopRequests:
         """Why the training should end, or None if it should not."""
         if self._signal is not None:
             return signal.Signals(self._signal).name
+        if self._asked is not None:
+            return self._asked
         return "the time limit" if self._end is not None and time.monotonic() >= self._end else None
 
     @property
     def exit_status(self) -> int:
         """The status to leave with: 128 + the number of the signal, as shells have it, or 75 for the time limit."""
-        return TIME_IS_UP if self._signal is None else 128 + self._signal
+        if self._signal is None:
+            return TIME_IS_UP if self._asked is None else 128 + signal.SIGTERM
+        return 128 + self._signal
+
+    def ask(self, reason: str) -> None:
+        """Asks for the end of the training, as a signal would."""
+        self._asked = reason
 
     def check(self) -> None:
         """Raises StopRequested if the training should end."""

@@ -4,10 +4,11 @@ import logging
 import random
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
+from scena.devices.errors import WorkerLostError
 from scena.devices.select import select_devices
 from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
@@ -20,6 +21,7 @@ from scena.training.callbacks.progress import ProgressDisplay
 from scena.training.callbacks.tensorboard import TensorBoardEvents
 from scena.training.callbacks.tensorboard_extras import Profiler
 from scena.training.checkpoint import CheckpointStore
+from scena.training.connecting import connect, leading
 from scena.training.directory import create_directory, default_directory, log_file, run_paths, settle_paths
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.lock import locked
@@ -32,6 +34,9 @@ from scena.training.run import TrainedScenario, TrainingRun
 from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 from scena.training.state import TrainingState
 from scena.training.stopping import StopRequested, StopRequests
+
+if TYPE_CHECKING:
+    from scena.training.distribution.link import Link
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +77,12 @@ class Trainer:
         params = self.params
         select_devices(params.device)
         check_backend(params)
+        link = connect(params)
+        if link is not None and not link.distribution.chief:
+            from scena.training.distribution.follower import follow
+
+            follow(link, params, self.scenario)
+            return []
         directory = self.directory = (
             Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
         )
@@ -90,7 +101,7 @@ class Trainer:
                     before.report()
                 else:
                     self.scenario.store(directory, params)
-                self._train(directory, list(callbacks), requests, before, start)
+                self._train(directory, list(callbacks), requests, before, start, link)
         return self.history
 
     def create_callbacks(self, run: TrainingRun) -> list[keras.callbacks.Callback]:
@@ -118,10 +129,22 @@ class Trainer:
         requests: StopRequests,
         before: Resumption | None,
         start: int | Literal["latest", "best"],
+        link: "Link | None" = None,
+    ) -> None:
+        fresh = before is None or not before.has_checkpoints()
+        run = prepare_run(self.params, self.scenario, directory, warm_start=fresh, link=link)
+        with leading(run.team):
+            self._lead(run, callbacks, requests, before, start)
+
+    def _lead(
+        self,
+        run: TrainingRun,
+        callbacks: list[keras.callbacks.Callback],
+        requests: StopRequests,
+        before: Resumption | None,
+        start: int | Literal["latest", "best"],
     ) -> None:
         params = self.params
-        fresh = before is None or not before.has_checkpoints()
-        run = prepare_run(params, self.scenario, directory, warm_start=fresh)
         own = self.create_callbacks(run)
         self.best = next((callback for callback in own if isinstance(callback, BestModel)), None)
         history = next(callback for callback in own if isinstance(callback, HistoryWriter))
@@ -137,7 +160,7 @@ class Trainer:
                 self._finish(run, before)
                 return
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
-        logger.info("Training %s in %s (seed %d)", self.scenario.name(), directory, params.random_seed or 0)
+        logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         loop = TrainingLoop(run, [*own, *callbacks], lav, state, requests)
         try:
             with checked_numerics(params.check_numerics):
@@ -145,6 +168,9 @@ class Trainer:
             state.writer.close()
         except StopRequested:
             raise self._interrupted(state, requests) from None
+        except WorkerLostError as error:
+            state.writer.close()
+            raise WorkerLostError(f"{error} {store.last_good()} Go on with: scena resume {run.directory}") from error
         except TrainingError as error:
             raise type(error)(f"{error} {store.last_good()}") from error
         finally:

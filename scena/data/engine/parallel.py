@@ -13,7 +13,7 @@ from scena.data.engine.pool import WorkerPool
 from scena.data.engine.results import read_batch, read_piece
 from scena.data.engine.router import Router
 from scena.data.errors import WorkerError
-from scena.data.inprocess import empty
+from scena.data.inprocess import cursor_after, empty
 from scena.data.sample import Sample
 from scena.data.work import Work
 
@@ -55,7 +55,8 @@ class ParallelEngine:
         for group, view, rows in self._groups(cursor, repeat):
             for (number, _, last, _, after), stored in zip(group.pieces, rows, strict=True):
                 if stored is not None:
-                    yield read_batch(keys, view, stored, Cursor(group.epoch, number + 1, last, after))
+                    batch = read_batch(keys, view, stored, cursor_after(group.epoch, number, last, after))
+                    yield batch if self.work.shard is None else self.work.shard.mark(batch, after)
 
     def samples(self) -> Iterator[Sample]:
         """The samples of one epoch, for a pipeline that does not end in batches."""

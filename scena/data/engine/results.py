@@ -19,7 +19,8 @@ from scena.data.work import Work
 def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
     """Builds a batch in the slot; None if there is nothing to build."""
     last = work.segments[-1]
-    short = last.parallel and len(piece.samples) < last.piece and work.pipeline.batch_drop_remainder
+    several = len(work.segments) > 1  # in a pipeline of one segment, the feed has dropped it already
+    short = several and last.parallel and len(piece.samples) < last.piece and work.pipeline.batch_drop_remainder
     if not piece.samples or short:
         return None
     arrays = work.collator.collate(piece.samples, writer.allocate)

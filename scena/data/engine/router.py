@@ -214,7 +214,7 @@ class Router:
                 group: list[Any] = []
                 for piece in pieces:
                     indices = np.asarray(piece.indices).tolist()
-                    group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, None])
+                    group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, piece.after])
                     if len(group) >= self.group:
                         yield Group(cursor.epoch, None, group)
                         group = []

@@ -7,9 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from scena.params import dump_yaml, to_raw
+from scena.training.blocks import stacked
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
-from scena.training.loop import stacked
 
 
 def write_parameters(params: Any, default: Any) -> None:

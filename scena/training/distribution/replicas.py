@@ -1,0 +1,57 @@
+"""The replicas of a training: one more model, with an optimizer of its own, for each further device of this process."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from scena.model.precision import precision_policy
+from scena.model.tf_distributed import DistributedEngine
+from scena.training.distribution.link import Link
+from scena.training.distribution.team import Team
+from scena.training.params import TrainerParams
+from scena.training.preparing import compile_model
+from scena.training.run import TrainedScenario
+
+
+def create_team(
+    params: TrainerParams[Any, Any],
+    scenario: TrainedScenario,
+    link: Link,
+    model: keras.Model,
+    specs: tuple[Any, Any],
+    steps: int | None,
+) -> tuple[DistributedEngine, Team]:
+    """The engine of all replicas, and the chief's view of them.
+
+    Args:
+        params: all parameters.
+        scenario: what is trained.
+        link: to the other processes.
+        model: the first replica of this process, which callbacks, checkpoints and exports see.
+        specs: of inputs and targets.
+        steps: steps of an epoch, if that is known.
+    """
+    models: list[Any] = [model]
+    for device in link.distribution.devices[1:]:
+        with tf.device(device), _randomness_kept(), precision_policy(params.precision):
+            built = scenario.build()
+            models.append(built.training_model(params.input_gradient_penalty))
+            compile_model(params, built, models[-1], steps, distributed=True)
+    engine = DistributedEngine(link.distribution, models, *specs)
+    return engine, Team(link, engine)
+
+
+@contextmanager
+def _randomness_kept() -> Iterator[None]:
+    """What the block draws does not change what is drawn after it: a run must not depend on the number of devices."""
+    numpy_state, python_state = np.random.get_state(), random.getstate()
+    try:
+        yield
+    finally:
+        np.random.set_state(numpy_state)
+        random.setstate(python_state)
