@@ -109,7 +109,7 @@ def validate(
 
 
 def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers: list[Observer]) -> Any:
-    from scena.commands.progress import counting
+    from scena.progress import counting
 
     def observe(name: str, sample: "Sample") -> None:
         for observer in observers:

@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
         options=options,
     )
     start_work(options)
-    from scena.commands.progress import counting
+    from scena.progress import counting
     from scena.devices.select import select_devices
     from scena.training.rate_finder import find_rate
 

@@ -56,7 +56,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _predict(predictor: Any, source: DataGeneratorParams, out: Path | None) -> None:
-    from scena.commands.progress import counting
+    from scena.progress import counting
 
     pipeline = predictor.create_pipeline(source)
     with counting("Predicting", pipeline.samples_per_epoch()) as advance, _Writer(predictor, out) as write:

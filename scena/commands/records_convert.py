@@ -1,10 +1,12 @@
 """`scena records convert SCENARIO | --dataset NAME`: samples as record files."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from scena.commands.progress import counting
+from scena.progress import counting
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
+from scena.data.location import Location
 from scena.params import param, parse, parse_options
 from scena.params.errors import ParamsError
 
@@ -12,7 +14,7 @@ from scena.params.errors import ParamsError
 class ConvertOptions(ImportOptions):
     """What to write, and where."""
 
-    output: Path = param(required=True, help="the folder to write the data set into")
+    output: Location = param(required=True, help="the folder, or the address, to write the data set to")
     dataset: str | None = param(
         None, help="a data set by its name, instead of a scenario: digits, cifar10, tfds:NAME, keras:NAME"
     )
@@ -111,13 +113,22 @@ def _write(sources: dict[str, Any], options: ConvertOptions) -> None:
         _write_info(sources, options.output)
 
 
-def _write_info(sources: dict[str, Any], folder: Path) -> None:
+def _write_info(sources: dict[str, Any], output: Location) -> None:
     """The info file of a data set of images, so that names of classes and statistics are known."""
     from scena.data.image.statistics import INFO_FILE
+    from scena.data.location import is_remote, located
     from scena.data.records.collect import collect_info
     from scena.data.records.writing import write_json
+    from scena.data.sending import send_folder
 
     classes = next((source.classes for source in sources.values() if getattr(source, "classes", None)), None)
+    folder = located(output)
     info = collect_info(folder, classes)
-    if info is not None:
+    if info is None:
+        return
+    if not is_remote(folder):
         write_json(folder / INFO_FILE, info)
+        return
+    with tempfile.TemporaryDirectory() as here:
+        write_json(Path(here) / INFO_FILE, info)
+        send_folder(Path(here), folder)

@@ -1,8 +1,9 @@
 """`scena records info PATH`: what record files hold, whether they are sound, and saving what is readable."""
 
+import contextlib
 from pathlib import Path
 
-from scena.commands.progress import counting
+from scena.progress import counting
 from scena.params import Params, param, parse
 from scena.params.errors import ParamsError
 
@@ -24,7 +25,7 @@ def run(arguments: list[str]) -> int:
         InfoOptions(),
         arguments[1:] if named else arguments,
         prog="scena records info PATH",
-        description="Shows what record files hold. PATH is a folder, a file, or a pattern with *.",
+        description="Shows what record files hold. PATH is a folder, a file, a pattern with *, or an address.",
     ).params
     if not named:
         raise ParamsError("name a folder or file of records first: scena records info PATH [--flags].")
@@ -42,11 +43,13 @@ def run(arguments: list[str]) -> int:
 
 
 def _verify(path: str, options: InfoOptions) -> int:
+    from scena.data.location import is_folder, located, read_bytes
     from scena.data.records.record_set import find_files, splits_of
     from scena.data.records.schema import SCHEMA_FILE
     from scena.data.records.verify import Verified, salvage_file, verify_file
 
-    files = [f for split in splits_of(Path(path)).values() for f in split] if Path(path).is_dir() else find_files(path)
+    where = located(path)
+    files = [f for split in splits_of(where).values() for f in split] if is_folder(where) else find_files(path)
     results: list[Verified] = []
     with counting("verifying", len(files)) as progress:
         for file in files:
@@ -56,9 +59,8 @@ def _verify(path: str, options: InfoOptions) -> int:
     for result in damaged:
         print(result.report())
     if options.salvage is not None:
-        schema = files[0].parent / SCHEMA_FILE
-        if schema.is_file():
-            (options.salvage / SCHEMA_FILE).write_bytes(schema.read_bytes())
+        with contextlib.suppress(FileNotFoundError):
+            (options.salvage / SCHEMA_FILE).write_bytes(read_bytes(files[0].parent / SCHEMA_FILE))
         print(f"saved {sum(result.records for result in results):,} records into {options.salvage}")
     whole = sum(result.records for result in results)
     print(f"{len(files) - len(damaged)} of {len(files)} files are sound, {whole:,} whole records")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scena.commands.progress import counting
+from scena.progress import counting
 from scena.data.image.params import WriteImagesParams
 from scena.params import parse
 
@@ -17,13 +17,14 @@ def run(arguments: list[str]) -> int:
     )
     from scena import logs
     from scena.data.image.writer import find_images, write_images
+    from scena.data.location import located
 
     logs.set_up_console()
     params = parsed.params
     found = find_images(params)
     with counting("writing", len(found.entries)) as progress:
         info = write_images(params, progress, found)
-    print(summary(info, str(params.output / info["name"])))
+    print(summary(info, str(located(params.output) / info["name"])))
     return 0
 
 

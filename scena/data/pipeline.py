@@ -179,9 +179,14 @@ class DataPipeline:
                 self.mode.value,
             )
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether the beginning of the pipeline runs only once, and its samples are kept in memory or on disk."""
+        return self.params.preload or self.params.cache_dir is not None
+
     def prepare(self, progress: Progress | None = None) -> None:
         """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""
-        if (self.params.preload or self.params.cache_dir) and not self._prepared:
+        if self.keeps_samples and not self._prepared:
             self._work = stored(self._work, progress)
         self._prepared = True
 

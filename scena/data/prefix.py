@@ -7,11 +7,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from scena.data.automatic import MAX_PROCESSES, usable_cores
 from scena.data.cursor import Cursor
-from scena.data.engine.config import stored_params
+from scena.data.engine.config import NotImportableError, stored_params
 from scena.data.engine.parallel import ParallelEngine
 from scena.data.inprocess import InProcessEngine
 from scena.data.processor import Step, takes_rng
@@ -25,6 +27,11 @@ logger = logging.getLogger("scena.data")
 Progress = Callable[[int, int | None], None]
 """Called now and then with the number of samples done, and of all samples if that is known."""
 FORMAT = 1
+TRIED_SAMPLES = 32
+TRIED_SECONDS = 0.2
+"""How many samples are tried, and how long at most, before the number of processes is chosen."""
+WORTH_SECONDS = 2.0
+"""Work in one process from which on workers, which take 0.3 s to start, are worth it."""
 
 
 def deterministic_steps(steps: list[Step]) -> int:
@@ -84,15 +91,40 @@ def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, in
 
 
 def _samples(prefix: Work) -> Iterator[Sample]:
-    if prefix.pipeline.num_processes:
-        engine = ParallelEngine(prefix, prefix.pipeline.num_processes)
-        try:
+    engine = _workers(prefix)
+    if engine is not None:
+        with closing(engine):
             yield from engine.samples()
-        finally:
-            engine.close()
         return
     for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
         yield from piece.samples
+
+
+def _workers(prefix: Work) -> ParallelEngine | None:
+    """As many as were asked for; if nothing was said, one for each core where that pays and is possible."""
+    processes = prefix.pipeline.num_processes
+    if processes is not None:
+        return ParallelEngine(prefix, processes) if processes else None
+    if not _worth_processes(prefix):
+        return None
+    try:
+        return ParallelEngine(prefix, min(MAX_PROCESSES, usable_cores()))
+    except NotImportableError as error:
+        logger.info("The samples are prepared in this process: %s", error)
+        return None
+
+
+def _worth_processes(prefix: Work) -> bool:
+    """Whether workers would save time, judged by the first samples."""
+    total = _size(prefix)
+    if prefix.main_source or total is None or usable_cores() < 2:
+        return False
+    start, count = time.perf_counter(), 0
+    for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
+        count += len(piece.samples)
+        if count >= TRIED_SAMPLES or time.perf_counter() - start > TRIED_SECONDS:
+            break
+    return (time.perf_counter() - start) / max(1, count) * total > WORTH_SECONDS
 
 
 def _build(work: Work, count: int, path: Path, progress: Progress | None) -> None:

@@ -10,6 +10,7 @@ import keras
 from scena.data.errors import EmptyDataError
 from scena.model.engine import create_engine
 from scena.model.precision import precision_policy
+from scena.progress import reporting
 from scena.training.averaging import create_average
 from scena.training.backends import compute_deterministically
 from scena.training.errors import TrainingError
@@ -60,8 +61,14 @@ def prepare_run(
     if warm_start and params.warmstart.model is not None:
         params.warmstart.create(scenario).apply(built.root.weights)
         keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
+    if params.preload_data:
+        params.gen.train.preload = params.gen.val.preload = True
     train_data = params.gen.train_data(built.data, seed=seed)
     val_data = params.gen.val_data(built.data) if params.val_every_n else None
+    for what, pipeline in (("training", train_data), ("validation", val_data)):
+        if pipeline is not None and pipeline.keeps_samples:
+            with reporting(f"Preparing {what} data") as progress:
+                pipeline.prepare(progress)
     steps = epoch_steps(params, train_data)
     average, schedule = compile_model(params, built, model, steps, distributed=link is not None)
     specs = built.data.input_layer_specs(), built.data.target_layer_specs()

@@ -12,6 +12,7 @@ from tests.data.toys import (
     NoiseParams,
     NumbersParams,
     NumberStreamParams,
+    SlowParams,
     SplitParams,
     first_batches,
     list_files,
@@ -133,3 +134,17 @@ def test_what_cannot_be_cached_says_so(tmp_path: Path) -> None:
         toy_pipeline(samples, cache_dir=str(tmp_path)).stream()
     with toy_pipeline(samples, preload=True).stream() as stream:
         assert next(stream).meta == [PipelineMode.TRAINING], "in memory, records will do"
+
+
+def test_slow_samples_are_preloaded_by_workers_without_being_asked(tmp_path: Path, caplog) -> None:
+    """23 samples of 0.1 s are worth it; the first few are tried here, so they run twice."""
+    counted = tmp_path / "count"
+    processors = sequence(SlowParams(seconds=0.1), CountParams(file=str(counted)), NoiseParams())
+    pipeline = toy_pipeline(NumbersParams(), processors, preload=True)
+    reports: list[tuple[int, int | None]] = []
+    pipeline.prepare(lambda done, total: reports.append((done, total)))
+    assert 23 < len(counted.read_bytes()) < 23 + 8
+    assert reports[-1] == (23, 23) and len(reports) > 1
+    quick = sequence(SlowParams(seconds=0.0), CountParams(file=str(tmp_path / "other")), NoiseParams())
+    assert first_batches(pipeline, 20) == first_batches(toy_pipeline(NumbersParams(), quick, num_processes=0), 20)
+    pipeline.close()
