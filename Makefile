@@ -78,7 +78,7 @@ docs-serve: setup  ## show the documentation in a browser while you edit it
 lock:  ## resolve the newest allowed packages and pin them (use the oldest Python: make lock PYTHON=...)
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install -qq --no-compile '.[cluster,dev,docs,examples,hub,jax,litert,onnx,report,search,serve,sheets]'
+	build/lock/bin/python -m pip install -qq --no-compile '.[cluster,dev,docs,examples,hub,jax,litert,onnx,remote,report,search,serve,sheets]'
 	{ echo '# What `make setup` installs, written by `make lock`.'; build/lock/bin/python -m pip freeze --all --exclude pip --exclude scena; } > $(LOCK)
 	rm -rf build/lock
 

@@ -1,12 +1,11 @@
 """Image files as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
 
-from pathlib import Path
-
 from scena.data.datasets.params import ImageFilesParams
 from scena.data.datasets.split_source import SplitSource
 from scena.data.datasets.splits import TRAIN_NAMES, VALIDATION_NAMES
 from scena.data.errors import DataError
 from scena.data.image.found import FoundImages, images_in_folders, images_in_table
+from scena.data.location import entries, is_folder, located, only_here, read_bytes
 from scena.data.sample import Sample
 
 SPLIT_FOLDERS = {*TRAIN_NAMES, *VALIDATION_NAMES, "test"}
@@ -19,6 +18,8 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         return str(self.params.csv or self.params.images)
 
     def open(self) -> dict[str, int]:
+        if only_here(self.params.images, self.params.csv):
+            self.main_process = True  # type: ignore[misc]
         self._found = self._find()
         names = [found.classes for found in self._found.values()]
         self.classes = names[0]
@@ -33,11 +34,9 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         if params.csv is not None:
             return {"all": images_in_table(params.csv, folder=params.images, delimiter=params.delimiter, header=params.header,
                                            path_column=params.path_column, label_column=params.label_column)}  # fmt: skip
-        folder = Path(params.images or ".")
-        if folder.is_dir():
-            folders = [
-                path.name for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")
-            ]
+        folder = located(params.images or ".")
+        if is_folder(folder):
+            folders = [path.name for path, inner in entries(folder) if inner]
             if folders and set(folders) <= SPLIT_FOLDERS:
                 return {name: images_in_folders(folder / name) for name in folders}
         return {"all": images_in_folders(folder)}
@@ -45,5 +44,5 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
     def read(self, split: str, place: int) -> Sample:
         entry = self._found[split].entries[place]
         return Sample(
-            inputs={"image": entry.path.read_bytes()}, targets={"label": entry.label}, meta={"name": entry.name}
+            inputs={"image": read_bytes(entry.path)}, targets={"label": entry.label}, meta={"name": entry.name}
         )

@@ -1,10 +1,9 @@
 """Image records as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
 
-from pathlib import Path
-
 from scena.data.datasets.params import ImageRecordsParams
 from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
+from scena.data.location import is_folder, located, only_here
 from scena.data.records.describe import info_of
 from scena.data.records.record_set import RecordSet, splits_of
 from scena.data.sample import Sample
@@ -17,8 +16,10 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
         return str(self.params.records)
 
     def open(self) -> dict[str, int]:
-        folder = Path(self.params.records)
-        if not folder.is_dir():
+        folder = located(self.params.records)
+        if only_here(self.params.records):
+            self.main_process = True  # type: ignore[misc]
+        if not is_folder(folder):
             raise DataError(f"The folder of records {str(folder)!r} does not exist.")
         files = splits_of(folder)
         if not files:

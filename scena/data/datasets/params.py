@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from scena.data.location import Location
 from scena.data.params import DataGeneratorParams
 from scena.params.declare import param
 from scena.params.errors import ParamsError
@@ -26,8 +27,8 @@ class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):
 class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource"):
     """Image files: a folder for each class (or folders train, validation, … with those), or a table."""
 
-    images: Path | None = param(None, help="the folder; with csv: what its paths are relative to")
-    csv: Path | None = param(None, help="a table of paths and labels")
+    images: Location | None = param(None, help="the folder; with csv: what its paths are relative to")
+    csv: Location | None = param(None, help="a table of paths and labels")
     delimiter: str | None = param(
         None, help="what separates columns of the table; default: a tab in .tsv, else a comma"
     )
@@ -43,6 +44,6 @@ class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource")
 class ImageRecordsParams(SplitSourceParams, builds=".image_records:ImageRecords"):
     """Image records, as `scena records write` makes them."""
 
-    records: Path = param(required=True, help="the folder of the data set")
+    records: Location = param(required=True, help="the folder of the data set; also an address such as s3://…")
     image_key: str = param("image", help="the feature with the encoded image")
     label_key: str = param("label", help="the feature with the label")

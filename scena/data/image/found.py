@@ -1,10 +1,20 @@
 """Which images there are, and of which class: folders with a folder for each class, or tables of paths and labels."""
 
 import csv
-from pathlib import Path
+import io
 from typing import Any
 
 from scena.data.errors import DataError
+from scena.data.location import (
+    entries,
+    files_below,
+    is_folder,
+    located,
+    protocol_of,
+    read_bytes,
+    reason_of,
+    unquoted,
+)
 
 
 class ImageEntry:
@@ -12,7 +22,7 @@ class ImageEntry:
 
     __slots__ = ("label", "name", "path")
 
-    def __init__(self, path: Path, name: str, label: int) -> None:
+    def __init__(self, path: Any, name: str, label: int) -> None:
         self.path = path
         self.name = name
         self.label = label
@@ -36,37 +46,35 @@ class FoundImages:
         self.left_out = left_out
 
 
-def images_in_folders(folder: str | Path) -> FoundImages:
+def images_in_folders(folder: Any) -> FoundImages:
     """The files in a folder for each class, at any depth below it. Hidden files are not looked at."""
-    root = Path(folder)
-    if not root.is_dir():
+    root = located(folder)
+    if not is_folder(root):
         raise DataError(f"The folder of images {str(root)!r} does not exist.")
-    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    inside = entries(root)
+    folders = [path for path, inner in inside if inner]
     if not folders:
         raise DataError(f"{str(root)!r} has no folders in it: there must be one for each class, with its images.")
     classes: list[str] = []
-    entries: list[ImageEntry] = []
-    left_out = [
-        (path.name, "it lies outside of the class folders")
-        for path in sorted(root.iterdir())
-        if path.is_file() and not path.name.startswith(".")
-    ]
+    images: list[ImageEntry] = []
+    left_out = [(unquoted(path), "it lies outside of the class folders") for path, inner in inside if not inner]
     for class_folder in folders:
-        files = sorted(path for path in class_folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        name = unquoted(class_folder)
+        files = files_below(class_folder)
         if not files:
-            left_out.append((f"{class_folder.name}/", "the class folder has no images"))
+            left_out.append((f"{name}/", "the class folder has no images"))
             continue
-        entries += [ImageEntry(path, path.relative_to(root).as_posix(), len(classes)) for path in files]
-        classes.append(class_folder.name)
-    if not entries:
+        images += [ImageEntry(path, f"{name}/{inner}", len(classes)) for inner, path in files]
+        classes.append(name)
+    if not images:
         raise DataError(f"The class folders of {str(root)!r} hold no files.")
-    return FoundImages(classes, entries, left_out)
+    return FoundImages(classes, images, left_out)
 
 
 def images_in_table(
-    file: str | Path,
+    file: Any,
     *,
-    folder: str | Path | None = None,
+    folder: Any = None,
     delimiter: str | None = None,
     header: bool = True,
     path_column: str | None = None,
@@ -81,8 +89,8 @@ def images_in_table(
         header: the first line names the columns.
         path_column, label_column: their names, or their numbers from 0; default: the first and the second.
     """
-    table = Path(file)
-    base = Path(folder) if folder is not None else table.parent
+    table = located(file)
+    base = located(folder) if folder is not None else table.parent
     rows = _rows(table, delimiter, header, path_column, label_column)
     left_out: list[tuple[str, str]] = []
     labels: dict[str, str] = {}
@@ -103,36 +111,41 @@ def images_in_table(
         raise DataError(f"{str(table)!r} lists no image with a label.")
     classes = sorted(set(labels.values()), key=_natural)
     number = {name: place for place, name in enumerate(classes)}
-    entries = [ImageEntry(base / name, name, number[label]) for name, label in labels.items()]
-    entries.sort(key=lambda entry: (entry.label, entry.name))
-    return FoundImages(classes, entries, left_out)
+    images = [ImageEntry(_joined(base, name), name, number[label]) for name, label in labels.items()]
+    images.sort(key=lambda entry: (entry.label, entry.name))
+    return FoundImages(classes, images, left_out)
+
+
+def _joined(base: Any, name: str) -> Any:
+    """What a line of a table names: an address, or a path from `base` on."""
+    return located(name) if protocol_of(name) else base / name
 
 
 def _natural(label: str) -> tuple[int, int, str]:
     return (0, int(label), "") if label.lstrip("-").isdecimal() else (1, 0, label)
 
 
-def _rows(table: Path, delimiter: str | None, header: bool, path_column: str | None,
+def _rows(table: Any, delimiter: str | None, header: bool, path_column: str | None,
           label_column: str | None) -> list[tuple[int, str, str]]:  # fmt: skip
     delimiter = delimiter or ("\t" if table.suffix.lower() in (".tsv", ".tab") else ",")
     try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter)
-            names = next(reader, []) if header else None
-            places = [_column(table, names, path_column, 0), _column(table, names, label_column, 1)]
-            rows = []
-            for row in reader:
-                if row:
-                    path, label = (row[place].strip() if place < len(row) else "" for place in places)
-                    rows.append((reader.line_num, path, label))
-            return rows
+        text = read_bytes(table).decode("utf-8-sig")
     except OSError as error:
-        raise DataError(f"The table {str(table)!r} cannot be read: {error.strerror}.") from None
+        raise DataError(f"The table {str(table)!r} cannot be read: {reason_of(error)}.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"The table {str(table)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = next(reader, []) if header else None
+    places = [_column(table, names, path_column, 0), _column(table, names, label_column, 1)]
+    rows = []
+    for row in reader:
+        if row:
+            path, label = (row[place].strip() if place < len(row) else "" for place in places)
+            rows.append((reader.line_num, path, label))
+    return rows
 
 
-def _column(table: Path, names: list[str] | None, wanted: str | None, default: int) -> int:
+def _column(table: Any, names: list[str] | None, wanted: str | None, default: int) -> int:
     if wanted is None:
         return default
     if wanted.isdecimal():

@@ -1,8 +1,8 @@
 """What can be set about images: preparing them for records. Pure Python; augmentations are in augment_params.py."""
 
 from enum import StrEnum
-from pathlib import Path
 
+from scena.data.location import Location
 from scena.params.declare import Params, param
 from scena.params.errors import ParamsError
 
@@ -40,16 +40,18 @@ class ImagePreparationParams(Params):
 class WriteImagesParams(Params):
     """Images into record files."""
 
-    output: Path = param(required=True, aliases=["tfrecord_dir_path"], help="the folder to write the data set into")
+    output: Location = param(required=True, aliases=["tfrecord_dir_path"], help="the folder to write the data set into")
     name: str = param(
         "", help="the name of the data set, a folder in output; default: that of the image folder or table"
     )
-    images: Path | None = param(
+    images: Location | None = param(
         None,
         aliases=["data.images_dir_path"],
         help="a folder with a folder of images for each class; with csv: what paths are relative to",
     )
-    csv: Path | None = param(None, aliases=["data.annotation_file_path"], help="a table of paths and labels instead")
+    csv: Location | None = param(
+        None, aliases=["data.annotation_file_path"], help="a table of paths and labels instead"
+    )
     delimiter: str | None = param(
         None, help="what separates columns of the table; default: a tab in .tsv, else a comma"
     )

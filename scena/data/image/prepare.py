@@ -3,13 +3,13 @@
 import io
 import math
 import os
-from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from scena.data.errors import DataError
 from scena.data.image.params import ImagePreparationParams, Processing
+from scena.data.location import read_bytes, reason_of
 
 KEPT_FORMATS = ("JPEG", "PNG")
 """What all readers of records decode alike; anything else is converted to PNG."""
@@ -41,7 +41,7 @@ class PreparedImage:
         self.changes = changes
 
 
-def prepare_image(path: Path, params: ImagePreparationParams, statistics: bool = True) -> PreparedImage:
+def prepare_image(path: Any, params: ImagePreparationParams, statistics: bool = True) -> PreparedImage:
     """Reads, checks and (if need be) changes one image file.
 
     Args:
@@ -53,11 +53,11 @@ def prepare_image(path: Path, params: ImagePreparationParams, statistics: bool =
         UnreadableImageError: with the reason, without the name.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except FileNotFoundError:
         raise UnreadableImageError("there is no such file") from None
     except OSError as error:
-        raise UnreadableImageError(f"it cannot be read ({error.strerror})") from None
+        raise UnreadableImageError(f"it cannot be read ({reason_of(error)})") from None
     if not data:
         raise UnreadableImageError("the file is empty")
     try:

@@ -1,12 +1,12 @@
 """Mean and standard deviation of the channels of images, exactly, from histograms."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scena.data.errors import DataError
+from scena.data.location import is_folder, located, read_bytes, reason_of
 
 INFO_FILE = "info.json"
 _VALUES = np.arange(256, dtype=np.int64)
@@ -47,22 +47,28 @@ class ChannelStatistics:
         }
 
 
-def read_info(path: str | Path) -> dict[str, Any]:
+def read_info(path: Any) -> dict[str, Any]:
     """The info file of a data set: the file itself, or the folder it lies in."""
-    file = Path(path)
-    file = file / INFO_FILE if file.is_dir() else file
+    file = located(path)
+    file = file / INFO_FILE if is_folder(file) else file
     try:
-        info = json.loads(file.read_text(encoding="utf-8"))
+        return parse_info(read_bytes(file), str(file))
     except OSError as error:
-        raise DataError(f"The info file {str(file)!r} cannot be read: {error.strerror}.") from None
+        raise DataError(f"The info file {str(file)!r} cannot be read: {reason_of(error)}.") from None
+
+
+def parse_info(text: bytes, file: str) -> dict[str, Any]:
+    """The contents of an info file."""
+    try:
+        info = json.loads(text)
     except ValueError as error:
-        raise DataError(f"The info file {str(file)!r} is not JSON: {error}.") from None
+        raise DataError(f"The info file {file!r} is not JSON: {error}.") from None
     if not isinstance(info, dict) or info.get("format") != "scena-images":
-        raise DataError(f"{str(file)!r} is not the info file of a data set of images.")
+        raise DataError(f"{file!r} is not the info file of a data set of images.")
     return info
 
 
-def read_statistics(path: str | Path) -> tuple[list[float], list[float]]:
+def read_statistics(path: Any) -> tuple[list[float], list[float]]:
     """Mean and standard deviation from the info file of a data set."""
     statistics = read_info(path).get("statistics", {})
     if not statistics.get("mean") or not statistics.get("std"):

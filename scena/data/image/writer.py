@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import shutil
+import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,10 +20,12 @@ from scena.data.image.params import ImagePreparationParams, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
 from scena.data.image.splits import balanced_splits, spread_over_files
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics
+from scena.data.location import Location, is_remote, located
 from scena.data.records.files import ShardWriter, sync_folder
 from scena.data.records.record_set import shard_name
 from scena.data.records.schema import SCHEMA_FILE, Leaf, Schema
 from scena.data.records.writing import write_json
+from scena.data.sending import check_writable, remove_folder, send_folder
 
 logger = logging.getLogger("scena.data")
 
@@ -68,13 +71,16 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
         found: the images, if they were looked for already.
     """
     found = found or find_images(params)
-    target = params.output / (params.name or _default_name(params))
+    output = located(params.output)
+    target = output / (params.name or _default_name(params))
+    if is_remote(output):
+        return _write_elsewhere(params, target, progress, found)
     if target.exists() and not params.force:
         raise DataError(f"{str(target)!r} exists already. Nothing was written; --force replaces it.")
-    params.output.mkdir(parents=True, exist_ok=True)
-    aside = params.output / f".{target.name}.writing-{os.getpid()}"
+    output.mkdir(parents=True, exist_ok=True)
+    aside = output / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
-    for left in params.output.glob(f".{target.name}.writing-*"):
+    for left in output.glob(f".{target.name}.writing-*"):
         logger.info("%s is what an interrupted run has left, unless another one is writing now: remove it.", left)
     try:
         info = _write_readable(params, found, aside, progress)
@@ -87,8 +93,25 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
     return info
 
 
+def _write_elsewhere(params: WriteImagesParams, target: Any, progress: Progress, found: FoundImages) -> dict[str, Any]:
+    """Writes on this machine, and sends the whole."""
+    check_writable(target.parent)
+    if target.exists():
+        if not params.force:
+            raise DataError(f"{str(target)!r} exists already. Nothing was written; --force replaces it.")
+        remove_folder(target)
+    with tempfile.TemporaryDirectory(prefix="scena-records-") as folder:
+        here = params.replace(output=Location(folder), name=target.name, force=False)
+        info = write_images(here, progress, found)
+        send_folder(Path(folder) / target.name, target)
+    return info
+
+
 def _default_name(params: WriteImagesParams) -> str:
-    return params.csv.stem if params.csv is not None else params.images.resolve().name  # type: ignore[union-attr]
+    if params.csv is not None:
+        return str(located(params.csv).stem)
+    images = located(params.images)
+    return str(images.name if is_remote(images) else images.resolve().name)
 
 
 def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, progress: Progress) -> dict[str, Any]:

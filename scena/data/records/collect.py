@@ -2,7 +2,6 @@
 
 import io
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -11,7 +10,7 @@ from scena.data.image.statistics import ChannelStatistics
 from scena.data.records.record_set import RecordSet, splits_of
 
 
-def collect_info(folder: Path, classes: list[str] | None = None) -> dict[str, Any] | None:
+def collect_info(folder: Any, classes: list[str] | None = None) -> dict[str, Any] | None:
     """Counts the records of a folder; None if they are not image records.
 
     Args:

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ LOOKED_AT = 100
 
 def write_source(
     source: DataGenerator[Any],
-    path: Path,
+    path: Any,
     *,
     split: str,
     shards: int = 1,

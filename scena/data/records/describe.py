@@ -1,33 +1,39 @@
 """What a folder of records holds, in words."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.image.sheet import contact_sheet
-from scena.data.image.statistics import INFO_FILE, read_info
+from scena.data.image.statistics import INFO_FILE, parse_info
+from scena.data.location import is_folder, located, read_bytes
 from scena.data.records.record_set import RecordSet, find_files, splits_of
 
 
-def record_sets(path: str | Path) -> dict[str, RecordSet]:
+def record_sets(path: Any) -> dict[str, RecordSet]:
     """The splits of a folder of records, or the one set of a file or pattern."""
-    if Path(path).is_dir():
-        found = splits_of(Path(path))
+    folder = located(path)
+    if is_folder(folder):
+        found = splits_of(folder)
         if not found:
             raise DataError(f"The folder {str(path)!r} holds no record files (*.tfrecord).")
         return {split: RecordSet(files) for split, files in found.items()}
     return {"": RecordSet(find_files(path))}
 
 
-def info_of(path: str | Path) -> dict[str, Any]:
+def info_of(path: Any) -> dict[str, Any]:
     """The info file beside records, or nothing."""
-    folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    return read_info(folder) if (folder / INFO_FILE).is_file() else {}
+    where = located(path)
+    file = (where if is_folder(where) else where.parent) / INFO_FILE
+    try:
+        data = read_bytes(file)
+    except OSError:
+        return {}
+    return parse_info(data, str(file))
 
 
-def describe_records(path: str | Path) -> str:
+def describe_records(path: Any) -> str:
     """Counts, classes, sizes and the schema of records."""
     sets = record_sets(path)
     info = info_of(path)
@@ -77,7 +83,7 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} TB"
 
 
-def records_sheet(path: str | Path, count: int = 40, seed: int = 0) -> Any:
+def records_sheet(path: Any, count: int = 40, seed: int = 0) -> Any:
     """A contact sheet of random records of the largest split."""
     records = max(record_sets(path).values(), key=len)
     classes: list[str] = info_of(path).get("classes", [])

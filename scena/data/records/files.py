@@ -5,6 +5,7 @@ that a record is reached without decompressing all before it. The index beside a
 numpy's own format; without one, the file is scanned.
 """
 
+import io
 import mmap
 import os
 import zlib
@@ -17,6 +18,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from scena.data.errors import DataError
+from scena.data.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
 from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, scan
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
@@ -28,9 +30,9 @@ _ZLIB_HEADER = b"\x78\x9c"
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 
 
-def index_path(path: str | Path) -> Path:
+def index_path(path: Any) -> Any:
     """Where the index of a record file lies."""
-    return Path(f"{path}.index")
+    return beside(located(path), ".index")
 
 
 class ShardWriter:
@@ -158,10 +160,13 @@ def open_sink(path: Path, compression: str) -> PlainSink | CompressedSink:
     return CompressedSink(file, compression) if compression else PlainSink(file)
 
 
-def compression_of(path: Path) -> str:
+def compression_of(path: Any) -> str:
     """The compression of a record file, told from its first bytes."""
-    with path.open("rb") as file:
-        start = file.read(12)
+    if is_remote(path):
+        start = RemoteBytes(path)[0:12]
+    else:
+        with path.open("rb") as file:
+            start = file.read(12)
     if start[:2] == b"\x1f\x8b":
         return "GZIP"
     # a plain file starts with a length of 8 bytes; 0x78 there would be a record of a huge size, or of 120 bytes
@@ -173,16 +178,20 @@ def compression_of(path: Path) -> str:
 class RecordFile:
     """The records of one file, by index; each is checked when it is read."""
 
-    def __init__(self, path: str | Path, compression: str | None = None) -> None:
-        self.path = Path(path)
+    def __init__(self, path: Any, compression: str | None = None) -> None:
+        self.path = located(path)
+        self._map: Any = None
         try:
-            self.size = self.path.stat().st_size
+            if is_remote(self.path):
+                self._map = RemoteBytes(self.path)
+                self.size = len(self._map)
+            else:
+                self.size = self.path.stat().st_size
             self.compression = compression_of(self.path) if compression is None else compression
         except OSError as error:
-            raise DataError(f"The record file {str(self.path)!r} cannot be read: {error.strerror}.") from None
+            raise DataError(f"The record file {str(self.path)!r} cannot be read: {reason_of(error)}.") from None
         self._name = str(self.path)
         self._offsets: Any = None
-        self._map: mmap.mmap | bytes | None = None
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._index: np.ndarray[Any, Any] | None = None
         self._whole: bytes | None = None
@@ -205,7 +214,8 @@ class RecordFile:
 
     def _stored_index(self) -> np.ndarray[Any, Any] | None:
         try:
-            rows = np.load(index_path(self.path), mmap_mode=None, allow_pickle=False)
+            path = index_path(self.path)
+            rows = np.load(io.BytesIO(read_bytes(path)) if is_remote(path) else path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
         if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or int(rows[-1, 0]) != self.size:
@@ -230,7 +240,7 @@ class RecordFile:
             self._offsets = [np.ascontiguousarray(column).data for column in self.index.T]
         starts, withins = self._offsets
         if not self.compression:
-            return record_at(self._map or self._buffer(), starts[place], self._name)
+            return record_at(self._map if self._map is not None else self._buffer(), starts[place], self._name)
         return record_at(self._block(starts[place]), withins[place], self._name)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -255,7 +265,9 @@ class RecordFile:
         self._blocks.clear()
 
     def _buffer(self) -> Any:
-        if self._map is None:
+        if self._map is None and is_remote(self.path):
+            self._map = RemoteBytes(self.path)
+        elif self._map is None:
             with self.path.open("rb") as file:
                 empty = not os.fstat(file.fileno()).st_size
                 self._map = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -288,13 +300,13 @@ class RecordFile:
         inflate = zlib.decompressobj(_ANY_HEADER)
         parts: list[bytes] = []
         self.damage = None
+        buffer = self._buffer()
         try:
-            with self.path.open("rb") as file:
-                while piece := file.read(1 << 16):
-                    parts.append(inflate.decompress(piece))
-                    while inflate.eof and inflate.unused_data:  # files written in several sessions
-                        rest, inflate = inflate.unused_data, zlib.decompressobj(_ANY_HEADER)
-                        parts.append(inflate.decompress(rest))
+            for start in range(0, len(buffer), 1 << 16):
+                parts.append(inflate.decompress(buffer[start : start + (1 << 16)]))
+                while inflate.eof and inflate.unused_data:  # files written in several sessions
+                    rest, inflate = inflate.unused_data, zlib.decompressobj(_ANY_HEADER)
+                    parts.append(inflate.decompress(rest))
             if not inflate.eof:
                 self.damage = "the compressed data is cut off"
         except zlib.error as error:

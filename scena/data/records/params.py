@@ -7,7 +7,7 @@ from scena.params.declare import param
 class RecordsParams(DataGeneratorParams, builds=".source:Records"):
     """TFRecord files, read by index: shuffled completely, and resumed at once."""
 
-    records: str = param(required=True, help="a folder of record files, one file, or a pattern with *")
+    records: str = param(required=True, help="a folder of record files, one file, or a pattern with *; also an address")
     split: str | None = param(
         None, help="which split of the folder; default: train to train on, validation or test to validate"
     )

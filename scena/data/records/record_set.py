@@ -3,12 +3,13 @@
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
 
 from scena.data.errors import DataError
+from scena.data.location import entries, is_folder, is_remote, located, read_bytes
 from scena.data.records.files import RecordFile
 from scena.data.records.infer import infer_schema
 from scena.data.records.schema import SCHEMA_FILE, Schema
@@ -22,35 +23,40 @@ def shard_name(split: str, number: int, count: int) -> str:
     return f"{split}-{number:05d}-of-{count:05d}.tfrecord"
 
 
-def find_files(path: str | Path | Sequence[str | Path], split: str | None = None) -> list[Path]:
-    """The record files that a path stands for: a file, several, a pattern with *, or a folder (and a split of it).
+def find_files(path: Any, split: str | None = None) -> list[Any]:
+    """The record files that a path or address stands for: a file, several, a pattern with *, or a folder (and a split of it).
 
     Raises:
         DataError: there are none, a file of a set is missing, or a folder has several splits and none was named.
     """
-    if not isinstance(path, str | Path):
-        files = [Path(name) for name in path]
+    if isinstance(path, list | tuple):
+        files = [located(name) for name in path]
     elif any(character in str(path) for character in "*?["):
-        pattern = Path(path)
-        files = sorted(pattern.parent.glob(pattern.name))
-        files = [file for file in files if file.suffix not in (".index", ".json")]
-    elif Path(path).is_dir():
-        files = _of_folder(Path(path), split)
+        pattern = located(path)
+        files = [file for file, folder in entries(pattern.parent) if not folder and fnmatch(file.name, pattern.name)]
+        return _found([file for file in files if file.suffix not in (".index", ".json")], path)
+    elif is_folder(located(path)):
+        return _found(_of_folder(located(path), split), path)
     else:
-        files = [Path(path)]
-    missing = [str(file) for file in files if not file.is_file()]
+        files = [located(path)]
+    return _found(files, path)
+
+
+def _found(files: list[Any], path: Any) -> list[Any]:
+    """The files, unless one is missing; an address that does not exist is found out when it is opened."""
+    missing = [str(file) for file in files if not is_remote(file) and not file.is_file()]
     if missing or not files:
         raise DataError(f"There are no record files {', '.join(missing) or repr(str(path))}.")
     return files
 
 
-def splits_of(folder: Path) -> dict[str, list[Path]]:
+def splits_of(folder: Any) -> dict[str, list[Any]]:
     """The files of each split in a folder of records, in order; a set with missing files is an error."""
-    found: dict[str, dict[int, Path]] = {}
+    found: dict[str, dict[int, Any]] = {}
     counts: dict[str, int] = {}
-    for file in sorted(folder.iterdir()):
+    for file, inner in entries(folder):
         named = SHARD.match(file.name)
-        if file.name.startswith(".") or file.suffix == ".index" or not file.is_file():
+        if inner or file.suffix == ".index":
             continue
         if named is None:
             if file.suffix in (".tfrecord", ".tfrecords"):
@@ -72,7 +78,7 @@ def splits_of(folder: Path) -> dict[str, list[Path]]:
     return {split: [files[number] for number in sorted(files)] for split, files in found.items()}
 
 
-def _of_folder(folder: Path, split: str | None) -> list[Path]:
+def _of_folder(folder: Any, split: str | None) -> list[Any]:
     splits = splits_of(folder)
     if not splits:
         raise DataError(f"The folder {str(folder)!r} holds no record files (*.tfrecord).")
@@ -85,16 +91,21 @@ def _of_folder(folder: Path, split: str | None) -> list[Path]:
     return splits[split]
 
 
-def find_schema(files: Sequence[Path]) -> Schema | None:
+def find_schema(files: Sequence[Any]) -> Schema | None:
     """The schema beside record files, if there is one."""
     path = files[0].parent / SCHEMA_FILE
-    return Schema.read(path) if path.is_file() else None
+    if not is_remote(path):
+        return Schema.read(path) if path.is_file() else None
+    try:
+        return Schema.parse(read_bytes(path), str(path))
+    except OSError:
+        return None
 
 
 class RecordSet:
     """The records of some files by index, decoded with their schema (inferred where there is none)."""
 
-    def __init__(self, path: str | Path | Sequence[str | Path], split: str | None = None,
+    def __init__(self, path: Any, split: str | None = None,
                  schema: Schema | None = None) -> None:  # fmt: skip
         self.paths = find_files(path, split)
         self.files = [RecordFile(file) for file in self.paths]

@@ -252,12 +252,18 @@ class Schema:
     def read(cls, path: Path) -> "Schema":
         """The schema in a JSON file."""
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            return cls.parse(path.read_bytes(), str(path))
         except OSError as error:
             raise DataError(f"The schema {str(path)!r} cannot be read: {error.strerror}.") from None
+
+    @classmethod
+    def parse(cls, text: bytes, file: str) -> "Schema":
+        """The schema in the JSON text of a file."""
+        try:
+            value = json.loads(text)
         except ValueError as error:
-            raise DataError(f"The schema {str(path)!r} is not JSON: {error}.") from None
-        return cls.from_json(value, repr(str(path)))
+            raise DataError(f"The schema {file!r} is not JSON: {error}.") from None
+        return cls.from_json(value, repr(file))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_json() == other.to_json()

@@ -1,10 +1,10 @@
 """Record files as a source of samples with random access."""
 
-from pathlib import Path
 from typing import Any
 
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
+from scena.data.location import is_folder, located, only_here
 from scena.data.modes import PipelineMode
 from scena.data.records.params import RecordsParams
 from scena.data.records.record_set import RecordSet, splits_of
@@ -31,8 +31,10 @@ class Records(RandomAccessGenerator[RecordsParams]):
 
     def __init__(self, params: RecordsParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
-        split, folder = params.split, Path(params.records)
-        if split is None and folder.is_dir():
+        split, folder = params.split, located(params.records)
+        if only_here(params.records):
+            self.main_process = True  # type: ignore[misc]
+        if split is None and is_folder(folder):
             split = split_for(mode, splits_of(folder), repr(params.records))
         self.records = RecordSet(params.records, split)
         self._inputs, self._targets = dict(params.input_keys), dict(params.target_keys)

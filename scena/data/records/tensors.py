@@ -3,20 +3,21 @@
 This module needs TensorFlow.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from scena.data.errors import DataError
+from scena.data.location import is_remote, protocol_of
 from scena.data.records.files import RecordFile
 from scena.data.records.infer import infer_schema
-from scena.data.records.record_set import find_files, find_schema
+from scena.data.records.record_set import RecordSet, find_files, find_schema
 from scena.data.records.schema import Leaf, Schema, build, make_structure
 from scena.data.records.writing import write_records
 
+_TOGETHER = 64  # records that Python hands to TensorFlow at a time
 _NOT_RAW = {"uint32": "int32", "uint64": "int64"}  # what tf.io.decode_raw does not know, and what has its size
 
 
@@ -89,7 +90,7 @@ def _leaf_of(spec: Any, key: str) -> Leaf:
 
 def dataset_to_tfrecord(
     dataset: Any,
-    path: str | Path,
+    path: Any,
     *,
     split: str = "data",
     shards: int = 1,
@@ -125,7 +126,7 @@ def _plain(element: Any) -> Any:
 
 
 def dataset_from_tfrecord(
-    path: str | Path | Sequence[str | Path],
+    path: Any,
     *,
     split: str | None = None,
     schema: Schema | None = None,
@@ -142,6 +143,10 @@ def dataset_from_tfrecord(
     files = find_files(path, split)
     opened = RecordFile(files[0])
     schema = schema or find_schema(files) or infer_schema(opened)
+    parse = example_parser(schema)
+    if not all(map(tensorflow_opens, files)):
+        records = _records_from_python(files, schema)
+        return records.map(parse, num_parallel_calls=num_parallel_calls or tf.data.AUTOTUNE, deterministic=True)
     names = [str(file) for file in files]
     if schema.interleaved and len(files) > 1:
         records = tf.data.Dataset.from_tensor_slices(names).interleave(
@@ -155,8 +160,23 @@ def dataset_from_tfrecord(
         records = tf.data.Dataset.from_tensor_slices(names).flat_map(
             lambda name: tf.data.TFRecordDataset(name, compression_type=opened.compression)
         )
-    parse = example_parser(schema)
     return records.map(parse, num_parallel_calls=num_parallel_calls or tf.data.AUTOTUNE, deterministic=True)
+
+
+def tensorflow_opens(path: Any) -> bool:
+    """Whether TensorFlow itself opens a path."""
+    return not is_remote(path) or ("::" not in str(path) and protocol_of(path) in tf.io.gfile.get_registered_schemes())
+
+
+def _records_from_python(files: list[Any], schema: Schema) -> Any:
+    """Records at addresses that TensorFlow does not open, in the order in which they were written."""
+    records = RecordSet(files, schema=schema)
+
+    def read() -> Iterator[list[bytes]]:
+        for start in range(0, len(records), _TOGETHER):
+            yield [records.data(index) for index in range(start, min(start + _TOGETHER, len(records)))]
+
+    return tf.data.Dataset.from_generator(read, output_signature=tf.TensorSpec([None], tf.string)).unbatch()
 
 
 def example_parser(schema: Schema) -> Callable[[Any], Any]:

@@ -19,7 +19,7 @@ class Verified:
         size: bytes of the file.
     """
 
-    def __init__(self, path: Path, records: int, damages: list[Damage], size: int) -> None:
+    def __init__(self, path: Any, records: int, damages: list[Damage], size: int) -> None:
         self.path = path
         self.records = records
         self.damages = damages
@@ -36,7 +36,7 @@ class Verified:
         return "\n".join([*lines, f"{self.path}: {self.records} whole records can be read"])
 
 
-def verify_file(path: Path, *, examples: bool = True, into: Any = None) -> Verified:
+def verify_file(path: Any, *, examples: bool = True, into: Any = None) -> Verified:
     """Reads a file from end to end: each checksum, and (with `examples`) that each record is a tf.train.Example.
 
     Args:
@@ -75,7 +75,7 @@ def _lower(error: Exception) -> str:
     return text[:1].lower() + text[1:]
 
 
-def salvage_file(path: Path, target: Path, compression: str = "") -> Verified:
+def salvage_file(path: Any, target: Path, compression: str = "") -> Verified:
     """Copies every whole record of a file to a new file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():

@@ -3,14 +3,18 @@
 import contextlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from scena.data.errors import DataError
+from scena.data.location import entries, is_folder, is_remote, located
 from scena.data.records.files import ShardWriter, index_path, sync_folder
-from scena.data.records.record_set import shard_name
+from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
+from scena.data.sending import check_writable, send_folder
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -36,7 +40,7 @@ def write_json(path: Path, value: Any) -> None:
 def write_records(
     values: Iterable[Any],
     schema: Schema,
-    path: str | Path,
+    path: Any,
     *,
     split: str = "data",
     shards: int = 1,
@@ -56,8 +60,7 @@ def write_records(
         compression: "GZIP" or "ZLIB".
         overwrite: replace files of these names.
     """
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = located(path)
     number, count = shard or (0, shards)
     if count < 1:
         raise DataError(f"shards must be at least 1. Received: {count}.")
@@ -66,6 +69,18 @@ def write_records(
     _check_free(folder, split, files, overwrite)
     stored = Schema(schema.structure, interleaved=True)
     _check_schema(folder, stored, overwrite)
+    if is_remote(folder):
+        check_writable(folder)
+        with tempfile.TemporaryDirectory(prefix="scena-records-") as here:
+            written = _write(values, stored, Path(here), [file.name for file in files], compression)
+            send_folder(Path(here), folder)
+        return written
+    folder.mkdir(parents=True, exist_ok=True)
+    return _write(values, stored, folder, [file.name for file in files], compression)
+
+
+def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str], compression: str) -> int:
+    files = [folder / name for name in names]
     written = 0
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(ShardWriter(file, compression)) for file in files]
@@ -79,15 +94,17 @@ def write_records(
     return written
 
 
-def _check_free(folder: Path, split: str, files: list[Path], overwrite: bool) -> None:
-    others = [file for file in folder.glob(f"{split}-*-of-*.tfrecord") if file.name not in {f.name for f in files}]
+def _check_free(folder: Any, split: str, files: list[Any], overwrite: bool) -> None:
+    there = [file for file, inner in entries(folder) if not inner] if is_folder(folder) else []
+    whole_set = [file for file in there if fnmatch(file.name, f"{split}-*-of-*.tfrecord")]
+    others = [file for file in whole_set if file.name not in {f.name for f in files}]
     same_set = {file.name.rpartition("-of-")[2] for file in files}
     strange = [file.name for file in others if file.name.rpartition("-of-")[2] not in same_set]
     if strange and not overwrite:
         raise DataError(
             f"{str(folder)!r} holds another set of {split!r} ({strange[0]}): remove it, or choose a new folder."
         )
-    existing = [file.name for file in files if file.exists()]
+    existing = sorted({file.name for file in there} & {file.name for file in files})
     if existing and not overwrite:
         raise DataError(
             f"{str(folder)!r} already holds {existing[0]}. Nothing was written; overwrite=True (--force) replaces it."
@@ -98,7 +115,8 @@ def _check_free(folder: Path, split: str, files: list[Path], overwrite: bool) ->
             index_path(folder / name).unlink(missing_ok=True)
 
 
-def _check_schema(folder: Path, schema: Schema, overwrite: bool) -> None:
+def _check_schema(folder: Any, schema: Schema, overwrite: bool) -> None:
     path = folder / SCHEMA_FILE
-    if path.is_file() and not overwrite and Schema.read(path) != schema:
+    known = find_schema([path]) if not overwrite else None
+    if known is not None and known != schema:
         raise DataError(f"{str(path)!r} describes records of another structure: choose another folder.")

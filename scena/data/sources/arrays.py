@@ -1,14 +1,15 @@
 """Samples from the rows of arrays: in memory, or in .npy, .npz (never unpickled) and HDF5 files."""
 
+import io
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
+from scena.data.location import is_remote, located, only_here, read_bytes, state_of
 from scena.data.modes import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import ArrayGeneratorParams
@@ -21,6 +22,8 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
 
     def __init__(self, params: ArrayGeneratorParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
+        if only_here(*params.inputs.values(), *params.targets.values()):
+            self.main_process = True  # type: ignore[misc]
         self.inputs: Arrays = {name: _load(file) for name, file in params.inputs.items()}
         self.targets: Arrays = {name: _load(file) for name, file in params.targets.items()}
         self._count = _common_length({**self.inputs, **self.targets})
@@ -35,11 +38,10 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
         generator._count = _common_length({**generator.inputs, **generator.targets})
         return generator
 
-    def fingerprint(self) -> list[list[int]]:
+    def fingerprint(self) -> list[list[Any]]:
         """Size and time of change of each file."""
         names = [*self.params.inputs.values(), *self.params.targets.values()]
-        stats = [Path(_split(name)[0]).stat() for name in names]
-        return [[stat.st_size, stat.st_mtime_ns] for stat in stats]
+        return [state_of(located(_split(name)[0])) for name in names]
 
     def __len__(self) -> int:
         return self._count
@@ -57,31 +59,32 @@ class MemoryArrayGenerator(ArrayGenerator):
     main_process = True
 
 
+_MEMBER = re.compile(r"\.(?:npz|h5|hdf5)(:(?!:)([^:]+))(?=::|$)", re.IGNORECASE)
+_HDF5 = re.compile(r"\.(h5|hdf5)(?=:|$)", re.IGNORECASE)
+
+
 def _split(file: str) -> tuple[str, str]:
-    """File and member of "file.npz:member" or "file.h5:member"."""
-    if ending := _HDF5.search(file):
-        return file[: ending.start(2)], file[ending.end() :]
-    name, _, member = file.rpartition(":") if ".npz:" in file else (file, "", "")
-    return name, member
+    """File and member of "file.npz:member" or "file.h5:member", also within an address: "zip://file.h5:member::all.zip"."""
+    found = _MEMBER.search(file)
+    return (file[: found.start(1)] + file[found.end(1) :], found[2]) if found else (file, "")
 
 
 def _load(file: str) -> np.ndarray[Any, Any]:
     if _HDF5.search(file):
         return _load_hdf5(file)
     name, member = _split(file)
-    path = Path(name)
+    path = located(name)
     try:
+        source = io.BytesIO(read_bytes(path)) if is_remote(path) else path
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
+            with np.load(source, allow_pickle=False) as archive:
                 if member not in archive:
                     raise DataError(f"{file!r}: name one of its arrays as {path.name}:array. It has {sorted(archive)}.")
                 return np.asarray(archive[member])
-        return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        # an array elsewhere is read as a whole, one on this machine is mapped
+        return np.asanyarray(np.load(source, mmap_mode=None if is_remote(path) else "r", allow_pickle=False))
     except (OSError, ValueError) as error:
         raise DataError(f"{str(path)!r} cannot be read as an array: {error}") from None
-
-
-_HDF5 = re.compile(r"\.(h5|hdf5)(:|$)", re.IGNORECASE)
 
 
 def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
@@ -89,15 +92,16 @@ def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
     import h5py
 
     path, member = _split(file)
+    place = located(path)
     try:
-        opened = h5py.File(path, "r")
+        opened = h5py.File(place.open("rb") if is_remote(place) else place, "r")
     except OSError as error:
         raise DataError(f"{path!r} cannot be read as an HDF5 file: {error}") from None
     names = [name for name, item in opened.items() if hasattr(item, "shape")]
     if not member and len(names) == 1:
         member = names[0]
     if not hasattr(opened.get(member or "/"), "shape"):
-        raise DataError(f"{file!r}: name one of its arrays as {Path(path).name}:array. It has {sorted(names)}.")
+        raise DataError(f"{file!r}: name one of its arrays as {place.name}:array. It has {sorted(names)}.")
     array: np.ndarray[Any, Any] = opened[member]
     return array
 

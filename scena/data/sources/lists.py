@@ -1,13 +1,13 @@
 """Samples named by the lines of list files."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
+from scena.data.location import located, only_here, read_bytes, reason_of
 from scena.data.modes import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import ListFileGeneratorParams
@@ -25,10 +25,12 @@ class ListFileGenerator(RandomAccessGenerator[P]):
 
     def __init__(self, params: P, mode: PipelineMode) -> None:
         super().__init__(params, mode)
+        if only_here(*params.lists):
+            self.main_process = True  # type: ignore[misc]
         self.lines: list[str] = []
         self.sizes: list[int] = []
         for name in params.lists:
-            lines = read_list(Path(name), params.ignore_prefix)
+            lines = read_list(located(name), params.ignore_prefix)
             self.sizes.append(len(lines))
             self.lines += lines
 
@@ -67,11 +69,15 @@ class ListFileGenerator(RandomAccessGenerator[P]):
         return order.tolist()
 
 
-def read_list(path: Path, ignore_prefix: str) -> list[str]:
+def read_list(path: Any, ignore_prefix: str) -> list[str]:
     """The lines of a list file, without empty and ignored ones."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path).decode("utf-8")
     except OSError as error:
-        raise DataError(f"The list file {str(path)!r} cannot be read: {error.strerror}.") from None
+        raise DataError(f"The list file {str(path)!r} cannot be read: {reason_of(error)}.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"The list file {str(path)!r} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from None
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not (ignore_prefix and line.startswith(ignore_prefix))]

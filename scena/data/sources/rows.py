@@ -1,10 +1,12 @@
 """Samples from the rows of CSV and TSV files."""
 
 import csv
-from pathlib import Path
+import io
+from typing import Any
 
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
+from scena.data.location import located, only_here, read_bytes, reason_of
 from scena.data.modes import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import RowGeneratorParams
@@ -15,9 +17,11 @@ class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
 
     def __init__(self, params: RowGeneratorParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
+        if only_here(*params.files):
+            self.main_process = True  # type: ignore[misc]
         self.rows: list[tuple[str, dict[str, str]]] = []
         for name in params.files:
-            self.rows += _read(Path(name), params)
+            self.rows += _read(located(name), params)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -33,26 +37,24 @@ class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
         return [row for _, row in self.rows]
 
 
-def _read(path: Path, params: RowGeneratorParams) -> list[tuple[str, dict[str, str]]]:
+def _read(path: Any, params: RowGeneratorParams) -> list[tuple[str, dict[str, str]]]:
     delimiter = params.delimiter or ("\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, delimiter=delimiter)
-            columns = list(reader.fieldnames or [])
-            missing = [c for c in [*params.input_columns, *params.target_columns] if c not in columns]
-            if missing:
-                raise DataError(
-                    f"{str(path)!r} has no column {missing[0]!r}; it has {columns} (delimiter {delimiter!r})."
-                )
-            rows = []
-            for row in reader:
-                if None in row or None in row.values():
-                    raise DataError(
-                        f"{path}:{reader.line_num}: the row does not have the {len(columns)} columns of the header."
-                    )
-                rows.append((f"{path}:{reader.line_num}", dict(row)))
-            return rows
+        text = read_bytes(path).decode("utf-8-sig")
     except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+        raise DataError(f"{str(path)!r} cannot be read: {reason_of(error)}.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{str(path)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    columns = list(reader.fieldnames or [])
+    missing = [c for c in [*params.input_columns, *params.target_columns] if c not in columns]
+    if missing:
+        raise DataError(f"{str(path)!r} has no column {missing[0]!r}; it has {columns} (delimiter {delimiter!r}).")
+    rows = []
+    for row in reader:
+        if None in row or None in row.values():
+            raise DataError(
+                f"{path}:{reader.line_num}: the row does not have the {len(columns)} columns of the header."
+            )
+        rows.append((f"{path}:{reader.line_num}", dict(row)))
+    return rows
