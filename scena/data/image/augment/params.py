@@ -1,8 +1,7 @@
 """Parameters of the augmentations. Pure Python."""
 
-from pathlib import Path
-
 from scena.data.datasets.params import SPLIT_HELP
+from scena.data.location import Location
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorParams
 from scena.params.declare import Params, param
@@ -32,7 +31,9 @@ class NormalizeParams(OperationParams, builds=".operations:Normalize"):
 
     mean: list[float] = param(IMAGENET_MEAN, help="mean of each channel, of values from 0 to 1")
     std: list[float] = param(IMAGENET_STD, gt=0, help="standard deviation of each channel")
-    info: Path | None = param(None, help="take both from the info file of a data set written by `scena records write`")
+    info: Location | None = param(
+        None, help="take both from the info file of a data set written by `scena records write`"
+    )
 
 
 class ColorJitterParams(OperationParams, builds=".operations:ColorJitter"):
