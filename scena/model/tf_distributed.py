@@ -14,7 +14,7 @@ from scena.devices.distribution import Distribution
 from scena.model.engine import Arrays
 from scena.model.errors import ModelError
 from scena.model.tf_engine import block_signature, pick
-from scena.model.tf_replica import ReplicaStep, all_sums, spread, values_of_metrics
+from scena.model.tf_replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
 from scena.model.training_model import TrainingModel
 from scena.model.variables import global_seed_generator, use_global_seed
 
@@ -49,8 +49,9 @@ class DistributedEngine:
         self._test = tf.function(self._test_steps, input_signature=signature)
         self._collect = tf.function(self._collect_step, input_signature=[])
         self._spread = tf.function(self._spread_step, input_signature=[])
-        for function in (self._spread, self._train, self._test, self._collect):
-            function.get_concrete_function()  # now, because all processes have to number what they exchange in the same order
+        with undivided_losses():
+            for function in (self._spread, self._train, self._test, self._collect):
+                function.get_concrete_function()  # now: all processes have to number what they exchange in the same order
 
     def train(
         self, inputs: Arrays, targets: Arrays, counted: Any, total: Any, flag: float = 0.0

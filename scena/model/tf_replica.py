@@ -106,6 +106,23 @@ _COUNTS_BEFORE = (keras.Model.train_step, InputGradientPenalty.train_step)
 """Steps that count nothing after they have applied their gradients, so that one exchange is enough."""
 
 
+@contextmanager
+def undivided_losses() -> Iterator[None]:
+    """Inside, a called `keras.losses.Loss` is compiled as the mean that it is on one device.
+
+    Keras divides it by the number of replicas, for loops that sum over them; here gradients are weighted when they are summed, and
+    logged values would be too small. There is no public switch for it.
+    """
+    from keras.src.losses import loss as keras_loss
+
+    divide = keras_loss.scale_loss_for_distribution
+    keras_loss.scale_loss_for_distribution = lambda value: value
+    try:
+        yield
+    finally:
+        keras_loss.scale_loss_for_distribution = divide
+
+
 def values_of_metrics(model: Any) -> dict[str, Any]:
     """The running values of all metrics of a model, by the name they are logged under."""
     return {**{metric.name: metric.result() for metric in _plain(model)}, **model.results()}
