@@ -177,7 +177,8 @@ def _check_step(model: Any, name: str) -> None:
         if argument.kind in (argument.POSITIONAL_ONLY, argument.POSITIONAL_OR_KEYWORD)
     ]
     if len(arguments) < 2:
+        takes = ", ".join(argument.name for argument in arguments)
         raise ModelError(
-            f"{type(model).__name__}.{name} is written for TensorFlow: it takes ({', '.join(a.name for a in arguments)}). With JAX, Keras calls "
+            f"{type(model).__name__}.{name} is written for TensorFlow: it takes ({takes}). With JAX, Keras calls "
             f"{name}(state, data), which returns (logs, state). Write it so, or train with KERAS_BACKEND=tensorflow."
         )
