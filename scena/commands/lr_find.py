@@ -25,8 +25,8 @@ def run(arguments: list[str]) -> int:
         options=options,
     )
     start_work(options)
-    from scena.progress import counting
     from scena.devices.select import select_devices
+    from scena.progress import counting
     from scena.training.rate_finder import find_rate
 
     params = parsed.params.trainer

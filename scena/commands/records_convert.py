@@ -4,11 +4,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from scena.progress import counting
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
 from scena.data.location import Location
 from scena.params import param, parse, parse_options
 from scena.params.errors import ParamsError
+from scena.progress import counting
 
 
 class ConvertOptions(ImportOptions):

@@ -3,9 +3,9 @@
 import contextlib
 from pathlib import Path
 
-from scena.progress import counting
 from scena.params import Params, param, parse
 from scena.params.errors import ParamsError
+from scena.progress import counting
 
 
 class InfoOptions(Params):

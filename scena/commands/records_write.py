@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from scena.progress import counting
 from scena.data.image.params import WriteImagesParams
 from scena.params import parse
+from scena.progress import counting
 
 
 def run(arguments: list[str]) -> int:

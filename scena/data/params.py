@@ -30,7 +30,7 @@ class DataProcessorPipelineParams(Params, abstract=True, builds=".apply:SamplePi
 
     def sequences(self) -> "list[SequentialProcessorPipelineParams]":
         """The pipeline as sequences of processors."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must say which sequences of processors it consists of.")
 
     def find(self, kind: type[TProcessor]) -> list[TProcessor]:
         """All processors of a type, in order."""

@@ -10,10 +10,8 @@ import os
 import selectors
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -21,6 +19,7 @@ from typing import Any, Protocol
 
 from scena.experiments.errors import Interrupted
 from scena.experiments.slots import Slot
+from scena.signals import noticing_stop_signals
 
 TICK = 0.25
 GRACE = 60.0
@@ -111,7 +110,7 @@ class Scheduler:
         Raises:
             Interrupted: Ctrl-C or SIGTERM; all jobs have ended.
         """
-        with selectors.DefaultSelector() as selector, self._listening():
+        with selectors.DefaultSelector() as selector, noticing_stop_signals(self._notice):
             try:
                 self._loop(plan, selector)
             except BaseException:
@@ -209,18 +208,6 @@ class Scheduler:
         return Running(job, slot, process, time.monotonic())
 
     # ---- ending ------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _listening(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self._notice) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _notice(self, number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -3,11 +3,11 @@
 import logging
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from types import FrameType
+
+from scena.signals import noticing_stop_signals
 
 logger = logging.getLogger(__name__)
 
@@ -56,18 +56,9 @@ class StopRequests:
         if self.reason is not None:
             raise StopRequested
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Takes notice of the signals while the block runs; elsewhere than in the main thread Python cannot."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self._notice) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def listening(self) -> AbstractContextManager[None]:
+        """Takes notice of the signals while the block runs."""
+        return noticing_stop_signals(self._notice)
 
     def _notice(self, number: int, frame: FrameType | None) -> None:
         del frame

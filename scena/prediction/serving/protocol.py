@@ -18,7 +18,7 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
         seconds: the limit; who takes longer gets status 408, and the connection is closed.
     """
 
-    class TimedProtocol(HttpToolsProtocol):  # type: ignore[misc]
+    class TimedProtocol(HttpToolsProtocol):
         """Counts the time of each head."""
 
         _timer: asyncio.TimerHandle | None = None

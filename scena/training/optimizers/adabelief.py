@@ -2,11 +2,12 @@
 
 from typing import Any
 
-import keras
 from keras import ops
 
+from scena.training.optimizers.moments import TwoMomentOptimizer
 
-class AdaBelief(keras.optimizers.Optimizer):
+
+class AdaBelief(TwoMomentOptimizer):
     """Steps by the belief in the gradient: Adam with the variance around the first moment as its second moment.
 
     Args:
@@ -17,6 +18,8 @@ class AdaBelief(keras.optimizers.Optimizer):
         kwargs: what every Keras optimizer takes.
     """
 
+    second_moment = "variance"
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -25,22 +28,11 @@ class AdaBelief(keras.optimizers.Optimizer):
         epsilon: float = 1e-14,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-
-    def build(self, variables: list[Any]) -> None:
-        """Creates the two moments of each variable."""
-        if self.built:
-            return
-        super().build(variables)
-        self._momentums, self._variances = self.add_optimizer_variables(variables, ["momentum", "variance"])
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """One update of one variable."""
-        index = self._get_variable_index(variable)
-        momentum, variance = self._momentums[index], self._variances[index]
+        momentum, variance = self.moments(variable)
         dtype = variable.dtype
         gradient = ops.cast(gradient, dtype)
         step = ops.cast(self.iterations + 1, dtype)
@@ -53,7 +45,3 @@ class AdaBelief(keras.optimizers.Optimizer):
         mean = new_momentum / (1 - ops.power(beta_1, step))
         spread = ops.sqrt(new_variance / (1 - ops.power(beta_2, step))) + self.epsilon
         self.assign_sub(variable, ops.cast(learning_rate, dtype) * mean / spread)
-
-    def get_config(self) -> dict[str, Any]:
-        """The plain values of this optimizer."""
-        return {**super().get_config(), "beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon}

@@ -3,11 +3,12 @@
 import math
 from typing import Any
 
-import keras
 from keras import ops
 
+from scena.training.optimizers.moments import TwoMomentOptimizer
 
-class RAdam(keras.optimizers.Optimizer):
+
+class RAdam(TwoMomentOptimizer):
     """Adam without adaptive steps until its second moment is certain enough, and with a rectified step size after that.
 
     Args:
@@ -26,22 +27,11 @@ class RAdam(keras.optimizers.Optimizer):
         epsilon: float = 1e-7,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-
-    def build(self, variables: list[Any]) -> None:
-        """Creates the two moments of each variable."""
-        if self.built:
-            return
-        super().build(variables)
-        self._momentums, self._velocities = self.add_optimizer_variables(variables, ["momentum", "velocity"])
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """One update of one variable."""
-        index = self._get_variable_index(variable)
-        momentum, velocity = self._momentums[index], self._velocities[index]
+        momentum, velocity = self.moments(variable)
         dtype = variable.dtype
         gradient = ops.cast(gradient, dtype)
         step = ops.cast(self.iterations + 1, dtype)
@@ -61,7 +51,3 @@ class RAdam(keras.optimizers.Optimizer):
         spread = ops.sqrt(new_velocity / remaining) + self.epsilon
         change = ops.where(certain, rectified * mean / spread, mean)
         self.assign_sub(variable, ops.cast(learning_rate, dtype) * change)
-
-    def get_config(self) -> dict[str, Any]:
-        """The plain values of this optimizer."""
-        return {**super().get_config(), "beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon}

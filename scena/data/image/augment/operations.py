@@ -25,7 +25,7 @@ class Operation(Generic[P]):
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The changed image."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must say how it changes an image.")
 
 
 class Cropping(Operation[P]):
@@ -33,7 +33,7 @@ class Cropping(Operation[P]):
 
     def box(self, b: Any, height: Any, width: Any, u: Any) -> tuple[Any, Any, Any, Any]:
         """Top, left, height and width of the part."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must say which part of an image it cuts out.")
 
     def after(self, b: Any, image: Any) -> Any:
         """What follows the cut."""
