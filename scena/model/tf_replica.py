@@ -49,6 +49,11 @@ class ReplicaStep:
         ]
         self._before = self._values()
 
+    @property
+    def share(self) -> tf.Tensor:
+        """The share of the whole batch that this replica works on. Changes of statistics count by it, so that they are means."""
+        return self._share
+
     @contextmanager
     def taken(self) -> Iterator[None]:
         """While the block runs, optimizers in this thread know of this step."""

@@ -1,6 +1,5 @@
 """Faces: people of training and validation differ, the contract holds, training resumes exactly, and embeddings verify new people."""
 
-import json
 import shlex
 import subprocess
 import sys
@@ -34,7 +33,8 @@ README = ROOT / "examples/faces/README.md"
 SHORT = shlex.split(
     "--trainer.epochs 6 --trainer.random_seed 1 --learning_rate.lr 0.005 --train.batch_size 16 --data.people 60 --data.pictures 8 "
     "--data.new_people 20 --data.new_pictures 4 --data.drawn_size 32 --data.size 32 --model.network.filters 16 32 48 "
-    "--model.embedding 32 --model.dropout 0 --model.head.m 0.1"
+    "--model.embedding 32 --model.dropout 0 --model.head.m 0.1 --trainer.lav_every_n 3 --trainer.export_final False "
+    "--train.num_processes 0 --val.num_processes 0"
 )
 """A training of some ten seconds."""
 
@@ -131,7 +131,7 @@ def test_a_short_training_its_report_and_a_comparison(
         run_command(command.text, SHORT if command.text.startswith("scena train") else [])
     history = read_history(tmp_path / "faces_model/history.csv")
     assert all("val_emb_acc" in row and "val_loss" not in row for row in history)
-    best = min(row["lav_eer"] for row in history)
+    best = min(row["lav_eer"] for row in history if "lav_eer" in row)
     assert best < 0.36  # guessing gives 0.5, and the pictures themselves 0.42
     report = tmp_path / "faces_report"
     page = (report / "index.html").read_text()
@@ -139,17 +139,6 @@ def test_a_short_training_its_report_and_a_comparison(
     names = " ".join(file.name for file in report.iterdir())
     assert "det_curve.png" in names and "error_rates.png" in names and "scores.png" in names
     assert "new_faces/900/0.png: 1.000 like new_faces/900/0.png" in capsys.readouterr().out
-    run_command("scena lav --export_dir faces_model/best --lav.num_processes 0 --dump d.jsonl --json lav.json")
-    run_command("scena evaluate-dump d.jsonl --json again.json")
-    measured, again = (json.loads(Path(name).read_text()) for name in ("lav.json", "again.json"))
-    assert find_value(again, "eer") == find_value(measured, "eer") == pytest.approx(best, abs=1e-6)
-
-
-def find_value(results: Any, name: str) -> float:
-    """The value of that name, wherever it stands."""
-    if name in results:
-        return float(results[name])
-    return next(find_value(value, name) for value in results.values() if isinstance(value, dict))
 
 
 def test_centers_are_part_of_a_resumed_training(tmp_path: Path) -> None:
@@ -196,4 +185,4 @@ def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path, block: Block
         )
         assert done.returncode == 0, f"{command.text}: {done.stdout}{done.stderr}"
     for history in tmp_path.glob("*_model/history.csv"):
-        assert min(row["lav_eer"] for row in read_history(history)) <= 0.05
+        assert min(row["lav_eer"] for row in read_history(history) if "lav_eer" in row) <= 0.05

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.metric_learning.replicas import count_replicas
+from scena.model.metric_learning.replicas import whole_over_part
 
 
 @keras.saving.register_keras_serializable(package="scena")
@@ -50,8 +50,7 @@ class CenterLoss(keras.layers.Layer):
         away = ops.take(centers, labels, axis=0) - embedding
         if training:
             moved = ops.segment_sum(ops.stop_gradient(away), labels, num_segments=self.n_classes)
-            # each worker sets c − R · its part of the sum, and the mean of R workers is c − the whole sum
-            self.centers.assign(centers - (1 - self.alpha) * count_replicas() * moved)
+            self.centers.assign(centers - (1 - self.alpha) * whole_over_part() * moved)
         return ops.mean(ops.square(away), axis=-1)
 
     def compute_output_shape(self, embedding_shape: Any, labels_shape: Any = None) -> Any:

@@ -86,30 +86,61 @@ def test_a_saved_model_keeps_its_centers(tmp_path: Path) -> None:
     assert loaded.layers[-1].alpha == 0.7
 
 
-REPLICAS = """
+TWO_DEVICES = """
 import keras, numpy as np, tensorflow as tf
-from scena.model.metric_learning import CenterLoss, EmbeddingAccuracy
+from scena.model.metric_learning import CenterLoss
+from scena.model.tf_replica import ReplicaStep
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 x = np.array([[1, 2], [3, 4], [5, 6], [0, 1]], "float32")
 labels = np.array([0, 2, 2, 0], "int32")
+
+def place():
+    return tf.distribute.get_replica_context().replica_id_in_sync_group
+
+alone = CenterLoss(3, 0.9)
+alone(x, labels, training=True)
+expected = alone.centers.numpy()
+assert np.any(expected)
+"""
+
+KERAS_SCOPE = """
 with strategy.scope():
     layer = CenterLoss(3, 0.9)
     layer.build(x.shape)
-    metric = EmbeddingAccuracy()
+
 def step():
-    place = tf.distribute.get_replica_context().replica_id_in_sync_group
-    part = tf.gather(x, [2 * place, 2 * place + 1]), tf.gather(labels, [2 * place, 2 * place + 1])
-    layer(*part, training=True)
+    rows = [2 * place(), 2 * place() + 1]
+    layer(tf.gather(x, rows), tf.gather(labels, rows), training=True)
+
 tf.function(lambda: strategy.run(step))()
-alone = CenterLoss(3, 0.9)
-alone(x, labels, training=True)
-np.testing.assert_allclose(layer.centers.numpy(), alone.centers.numpy(), rtol=1e-6)
-assert np.any(alone.centers.numpy())
+np.testing.assert_allclose(layer.centers.numpy(), expected, rtol=1e-6)
+"""
+
+UNEVEN_PARTS = """
+def model():
+    inputs = [keras.Input((2,)), keras.Input((), dtype="int32")]
+    return keras.Model(inputs, CenterLoss(3, 0.9)(*inputs))
+
+models, parts = [model(), model()], [slice(0, 3), slice(3, 4)]
+
+def step():
+    number = int(tf.get_static_value(tf.convert_to_tensor(place())))
+    part = parts[number]
+    share = tf.constant(len(x[part]) / len(x), tf.float32)
+    replica = ReplicaStep(models[number], share, tf.constant(0.0))
+    with replica.taken():
+        models[number]([x[part], labels[part]], training=True)
+        replica.exchange([])
+
+tf.function(lambda: strategy.run(step))()
+for model in models:
+    np.testing.assert_allclose(model.layers[-1].centers.numpy(), expected, rtol=1e-5)
 """
 
 
-def test_two_replicas_move_the_centers_as_one_with_the_whole_batch() -> None:
-    done = subprocess.run([sys.executable, "-c", REPLICAS], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("way", [KERAS_SCOPE, UNEVEN_PARTS], ids=["Keras' way", "Scena's way, uneven parts"])
+def test_two_replicas_move_the_centers_as_one_with_the_whole_batch(way: str) -> None:
+    done = subprocess.run([sys.executable, "-c", TWO_DEVICES + way], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
