@@ -55,7 +55,8 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         0.0, ge=0, help="weight of the squared gradient of the loss by the inputs, added to the loss"
     )
     preload_data: bool = param(
-        False, help="process training and validation data once and keep them in memory: --train.preload and --val.preload"
+        False,
+        help="process training and validation data once and keep them in memory: --train.preload and --val.preload",
     )
     xla: bool = param(False, help="compile steps with XLA")
     deterministic: bool = param(False, help="only operations that give the same bits each time; slower on GPUs")
