@@ -56,5 +56,5 @@ class ImageData(DataBase[P]):
             if pipeline_params.engine == "tf.data":
                 from scena.data.image.tensor_pipeline import create_tensor_pipeline
 
-                return create_tensor_pipeline(self, mode, pipeline_params, source, seed)
+                return self._transformed(create_tensor_pipeline(self, mode, pipeline_params, source, seed))
         return super().create_pipeline(mode, pipeline_params, source, seed=seed)

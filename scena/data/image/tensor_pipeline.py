@@ -47,7 +47,7 @@ def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: I
         raise ParamsError("engine=tf.data does not run processors in Python (pre_proc): use engine=python.")
     if params.bucket_boundaries or params.on_error != "raise":
         raise ParamsError("engine=tf.data has no buckets and no on_error=skip: use engine=python.")
-    collator = Collator(data.input_layer_specs(), data.target_layer_specs(), data.padding_values(), mode)
+    collator = Collator(*data.batch_specs(), data.padding_values(), mode)
     return TensorImagePipeline(
         mode,
         params,
