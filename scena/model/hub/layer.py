@@ -30,7 +30,7 @@ class SavedModelFeatures(keras.layers.Layer):
         import tensorflow as tf
 
         check_saved_model(path)
-        self._path = path
+        self._folder = path
         try:
             loaded = tf.saved_model.load(str(path))
         except Exception as error:  # what TensorFlow raises for a damaged folder has many types
@@ -38,8 +38,7 @@ class SavedModelFeatures(keras.layers.Layer):
         self._held = _Held(loaded)
         self._function, self._by_name = _endpoint(path, loaded)
         self._takes_training = self._fits(input_shape)
-        self._adopt(loaded)
-        self.built = True
+        self.build()  # now: once a model is being put together, Keras allows no variables that come from elsewhere
 
     def call(self, image: Any, training: bool | None = None) -> Any:
         """The features of a batch of pictures; a layer that is frozen computes as in prediction."""
@@ -49,7 +48,7 @@ class SavedModelFeatures(keras.layers.Layer):
             outputs = self._function(image, training=bool(training) and self.trainable)
         else:
             outputs = self._function(image)
-        return _features(self._path, outputs)
+        return _features(self._folder, outputs)
 
     def _fits(self, shape: tuple[int | None, ...]) -> bool:
         """Whether the function takes `training`; raises if it does not take such pictures."""
@@ -72,13 +71,13 @@ class SavedModelFeatures(keras.layers.Layer):
 
     def _misfit(self, shape: Any, wanted: Any) -> ModelError:
         return ModelError(
-            f"The SavedModel {self._path} does not take pictures of shape {shape} (height, width, channels; None: any). "
+            f"The SavedModel {self._folder} does not take pictures of shape {shape} (height, width, channels; None: any). "
             f"It takes {wanted}. Give that as --model.input_size."
         )
 
-    def _adopt(self, loaded: Any) -> None:
-        """Makes its variables weights of this layer: those that it offers, or those that its function uses."""
-        offered = getattr(loaded, "trainable_variables", None)
+    def build(self, input_shape: Any = None) -> None:
+        """Makes the variables that its function uses weights of this layer."""
+        offered = getattr(self._held.loaded, "trainable_variables", None)
         used: dict[int, Any] = {}
         for function in getattr(self._function, "concrete_functions", [self._function]):
             used |= {id(variable): variable for variable in function.variables}
@@ -123,7 +122,8 @@ class FeatureClassifier(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.extractor = SavedModelFeatures(path, input_shape, name="extractor")
+        with keras.name_scope(self.name):  # its path, to freeze it by: hub/extractor
+            self.extractor = SavedModelFeatures(path, input_shape, name="extractor")
         self.dropout = keras.layers.Dropout(dropout, name="dropout")
         penalty = keras.regularizers.L2(l2) if l2 else None
         self.classifier = (

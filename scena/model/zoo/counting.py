@@ -71,7 +71,7 @@ class CountingLayers(Layers):
         return [slide(side, window, strides, padding) for side, window in zip(self.size(x), kernel, strict=True)]
 
     def conv(self, x: Tensor, filters: int, kernel: Size, strides: int = 1, padding: str = "same", bias: bool = True,
-             activation: str | None = None) -> Tensor:  # fmt: skip
+             activation: str | None = None, name: str | None = None) -> Tensor:  # fmt: skip
         outputs = self._picture(self._windows(x, kernel, strides, padding), filters)
         weights = prod((kernel, kernel) if isinstance(kernel, int) else kernel) * self.count(x) * filters
         self.totals.weigh(self.components * (weights + bias * filters))
@@ -88,7 +88,7 @@ class CountingLayers(Layers):
     def separable(self, x: Tensor, filters: int, kernel: int, strides: int = 1, padding: str = "same") -> Tensor:
         return self.conv(self.depthwise(x, kernel, strides, padding), filters, 1, bias=False)
 
-    def dense(self, x: Tensor, units: int, activation: str | None = None) -> Tensor:
+    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None) -> Tensor:
         weights = self.count(x) * units
         self.totals.weigh(self.components * (weights + units))
         self.totals.multiply_adds += weights * self.components**2

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scena.model.zoo.namespace import Layers, Tensor
+from scena.model.zoo.namespace import CLASSIFIER, Layers, Tensor
 from scena.model.zoo.options import Options
 
 Step = tuple[int, int | tuple[int, int]]
@@ -41,7 +41,7 @@ def inception_resnet_v2(nn: Layers, x: Tensor, options: Options, default_embeddi
     if not features:
         return nn.classify(x, options.num_classes)
     x = nn.embed(x, features, 1e-3)
-    return nn.real.dense(x, options.num_classes) if options.num_classes else x
+    return nn.real.dense(x, options.num_classes, name=CLASSIFIER) if options.num_classes else x
 
 
 def _stem(nn: Layers, x: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scena.model.zoo.namespace import Layers, Tensor
+from scena.model.zoo.namespace import CLASSIFIER, Layers, Tensor
 from scena.model.zoo.options import Options
 
 EPSILON = 1e-5
@@ -19,7 +19,7 @@ def iresnet(nn: Layers, x: Tensor, options: Options, blocks: Sequence[int]) -> T
             x = _block(nn, x, nn.channels(width), 1 if index else 2)
     x = nn.dropout(_normalise(nn, x), options.dropout_or(0.0))
     x = nn.embed(nn.flatten(x), options.embedding or FEATURES, EPSILON)
-    return nn.real.dense(x, options.num_classes) if options.num_classes else x
+    return nn.real.dense(x, options.num_classes, name=CLASSIFIER) if options.num_classes else x
 
 
 def _block(nn: Layers, x: Tensor, filters: int, strides: int) -> Tensor:

@@ -39,9 +39,10 @@ class KerasLayers(Layers):
         padding: str = "same",
         bias: bool = True,
         activation: str | None = None,
+        name: str | None = None,
     ) -> Tensor:
         keywords: dict[str, Any] = {
-            "strides": strides, "padding": padding, "use_bias": bias, "activation": activation, **self._kernel
+            "strides": strides, "padding": padding, "use_bias": bias, "activation": activation, "name": name, **self._kernel
         }  # fmt: skip
         if not self.plain:
             return AlgebraConv2D(filters, kernel, **keywords, **self._typed)(x)
@@ -63,10 +64,10 @@ class KerasLayers(Layers):
         keywords |= {"depthwise_regularizer": penalty, "pointwise_regularizer": penalty}
         return layers.SeparableConv2D(filters, kernel, **keywords, **self._place)(x)
 
-    def dense(self, x: Tensor, units: int, activation: str | None = None) -> Tensor:
+    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None) -> Tensor:
         if self.plain:
-            return layers.Dense(units, activation=activation, **self._kernel)(x)
-        return AlgebraDense(units, activation=activation, algebra=self.algebra.name, **self._kernel)(x)
+            return layers.Dense(units, activation=activation, name=name, **self._kernel)(x)
+        return AlgebraDense(units, activation=activation, algebra=self.algebra.name, name=name, **self._kernel)(x)
 
     def batch_norm(self, x: Tensor, epsilon: float = 1e-3, momentum: float = 0.99, scale: bool = True) -> Tensor:
         keywords: dict[str, Any] = {"epsilon": epsilon, "momentum": momentum, "scale": scale}

@@ -14,6 +14,8 @@ from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, Leave
 Tensor = Any
 Size = int | tuple[int, int]
 Padding = tuple[tuple[int, int], tuple[int, int]]
+CLASSIFIER = "classifier"
+"""The name of the last layer with weights of a network that tells classes apart."""
 
 
 class Setting(NamedTuple):
@@ -53,7 +55,7 @@ class Layers(ABC):
 
     @abstractmethod
     def conv(self, x: Tensor, filters: int, kernel: Size, strides: int = 1, padding: str = "same", bias: bool = True,
-             activation: str | None = None) -> Tensor:  # fmt: skip
+             activation: str | None = None, name: str | None = None) -> Tensor:  # fmt: skip
         """A convolution."""
 
     @abstractmethod
@@ -65,7 +67,7 @@ class Layers(ABC):
         """A depthwise convolution and one of 1 × 1, without bias."""
 
     @abstractmethod
-    def dense(self, x: Tensor, units: int, activation: str | None = None) -> Tensor:
+    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None) -> Tensor:
         """A dense layer."""
 
     @abstractmethod
@@ -172,13 +174,17 @@ class Layers(ABC):
         """The last dense layer, and the way out of the algebra before or after it; only the way out with 0 units."""
         if not units:
             return self.leave(x)
-        return self.real.dense(self.leave(x), units) if self.leaves_before else self.leave(self.dense(x, units))
+        if self.leaves_before:
+            return self.real.dense(self.leave(x), units, name=CLASSIFIER)
+        return self.leave(self.dense(x, units, name=CLASSIFIER))
 
     def classify_map(self, x: Tensor, units: int) -> Tensor:
         """The same with a convolution of 1 × 1, for networks whose classifier looks at each place."""
         if not units:
             return self.leave(x)
-        return self.real.conv(self.leave(x), units, 1) if self.leaves_before else self.leave(self.conv(x, units, 1))
+        if self.leaves_before:
+            return self.real.conv(self.leave(x), units, 1, name=CLASSIFIER)
+        return self.leave(self.conv(x, units, 1, name=CLASSIFIER))
 
     def embed(self, x: Tensor, units: int, epsilon: float) -> Tensor:
         """A dense bottleneck with batch normalisation (without scale), and the way out of the algebra before or after it."""

@@ -63,8 +63,9 @@ def create_network(
         algebra=algebra,
     )
     image = keras.Input(asked.input_size, name="image")
-    outputs = asked.build(KerasLayers(asked.setting), image)
-    return keras.Model(image, _finished(outputs, activation), name=name)
+    with keras.name_scope(name):  # paths such as ResNet50/classifier, to freeze layers by
+        outputs = _finished(asked.build(KerasLayers(asked.setting), image), activation)
+    return keras.Model(image, outputs, name=name)
 
 
 def network_from_params(params: NetworkParams) -> keras.Model:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -101,13 +102,34 @@ def test_weights_from_files(tmp_path: Path) -> None:
         load_pretrained(network, str(tmp_path / file))
         np.testing.assert_array_equal(network(pictures), trained(pictures))
     other = create_network("ResNet20CIFAR", num_classes=7, factor=4, depth=0.1)
-    load_pretrained(other, str(tmp_path / "model.keras"), skip_classifier=True)
+    assert not load_pretrained(other, str(tmp_path / "model.keras"))
     np.testing.assert_array_equal(other.layers[1].kernel, trained.layers[1].kernel)
+
+
+@pytest.mark.parametrize("name", ["MobileNetV2", pytest.param("ResNet50", marks=pytest.mark.long)])
+def test_files_of_keras_applications(tmp_path: Path, name: str) -> None:
+    theirs = shaken(getattr(keras.applications, name)(weights=None, include_top=False))
+    theirs.save(tmp_path / "notop.h5")
+    ours = create_network(name, (64, 64, 3), 7)
+    assert not load_pretrained(ours, str(tmp_path / "notop.h5"))
+    features = keras.Model(ours.input, ours.get_layer("classifier").input)
+    pictures = RNG.normal(size=(2, 64, 64, 3)).astype("float32")
+    # the weights of ResNet want blue first; in our network that is put right
+    expected = keras.ops.mean(theirs(pictures[..., ::-1] if name == "ResNet50" else pictures), axis=(1, 2))
+    np.testing.assert_allclose(features(pictures), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_file_whose_values_are_elsewhere_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "linked.weights.h5", "w") as file:
+        file["layers"] = h5py.ExternalLink("/etc/hostname", "/x")
+    network = create_network("ResNet20CIFAR", factor=4, depth=0.1)
+    with pytest.raises(ModelError, match="layers is a link to /etc/hostname"):
+        load_pretrained(network, str(tmp_path / "linked.weights.h5"))
 
 
 def test_weights_that_do_not_fit() -> None:
     network = create_network("ResNet20CIFAR", factor=4, depth=0.1)
-    with pytest.raises(ModelError, match=r"do not fit dense_?\d*, which has \[\(16, 7\), \(7,\)\]"):
+    with pytest.raises(ModelError, match=r"do not fit classifier, which has \[\(16, 7\), \(7,\)\]"):
         copy_weights(network, create_network("ResNet20CIFAR", num_classes=7, factor=4, depth=0.1))
     with pytest.raises(ModelError, match="ResNet20CIFAR has 15 layers with weights and ResNet20CIFAR has"):
         copy_weights(network, create_network("ResNet20CIFAR", factor=4, depth=0.7))

@@ -11,7 +11,9 @@ import pytest
 from PIL import Image
 
 from scena.commands.main import main
+from scena.commands.scenario_argument import root_of
 from scena.data.datasets.params import ImageFilesParams
+from scena.params import parse
 from scena.scenario.classification.mixing import Mixing
 from scena.scenario.classification.params import MixParams, PictureFilesParams
 from scena.scenario.classification.scenario import ClassificationScenario
@@ -90,6 +92,16 @@ def test_the_command_of_the_document_is_understood(capsys: pytest.CaptureFixture
         assert line in shown
 
 
+def test_the_file_of_the_document_says_the_same_as_the_command(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "classification.md").read_text()
+    (tmp_path / "config.yml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    command = page.partition("$ scena train classification ")[2].partition("\n")[0]
+    root = root_of(trainer=ClassificationScenario.default_trainer_params())
+    from_flags = parse(root, command.split()).params.trainer
+    from_file = parse(root, ["--config", str(tmp_path / "config.yml")]).params.trainer
+    assert from_file == from_flags and from_file.scenario.model.network.name == "MobileNetV2"
+
+
 def test_help_needs_no_heavy_package() -> None:
     code = (
         "import sys\nfrom scena.commands.main import main\n"
@@ -126,8 +138,8 @@ def test_wrong_class_weights_are_refused(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("framework", ["tensorflow", "upstride_type1", "upstride_type2", "upstride_type3"])
 def test_digits_are_learned_in_each_algebra(tmp_path: Path, framework: str) -> None:
-    params = small(factor=4, framework=framework)
-    params.epochs, params.output_dir, params.random_seed = 12, tmp_path / "run", 1
+    params = small(factor=4, framework=framework, input_size=[14, 14, 3])
+    params.epochs, params.output_dir, params.random_seed = 4, tmp_path / "run", 1
     params.gen.train.batch_size, params.learning_rate.lr = 32, 0.003
     history = ClassificationScenario.create_trainer(params).train()
     assert max(row["val_acc"] for row in history) >= (0.95 if framework == "tensorflow" else 0.93)
