@@ -36,8 +36,8 @@ def run(arguments: list[str]) -> int:
             f"{folder.name!r} cannot be the name of a Python package: use lower-case letters, digits and _."
         )
     write_scenario(folder, options.template)
-    name = ".".join(folder.parts) if not folder.is_absolute() else str(folder)
-    print(f"Wrote {folder}. Try:\n  scena train {name} --trainer.epochs 5\n  python -m pytest {folder}")
+    what = "--trainer.epochs 5" if options.template == "general" else "--help"
+    print(f"Wrote {folder}. Try:\n  python -m pytest {folder}\n  scena train {_scenario_name(folder)} {what}")
     return 0
 
 
@@ -47,15 +47,28 @@ def write_scenario(folder: Path, template: str) -> None:
         raise ScenarioError(f"{folder} exists already. Choose another name, or delete it.")
     source = _templates() / template
     title = "".join(part.capitalize() for part in folder.name.split("_"))
+    names = {
+        f"examples.template.{template}": _scenario_name(folder),
+        f"examples/template/{template}": str(folder),
+        "template_run": f"{folder.name}_run",
+        "Template": title,
+    }
     try:
         folder.mkdir(parents=True)
         for file in sorted(source.iterdir()):
             if file.suffix in (".py", ".md"):
-                text = file.read_text(encoding="utf-8").replace("Template", title)
+                text = file.read_text(encoding="utf-8")
+                for old, new in names.items():
+                    text = text.replace(old, new)
                 (folder / file.name).write_text(text, encoding="utf-8")
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise ScenarioError(f"Cannot write {folder}: {error}") from error
+
+
+def _scenario_name(folder: Path) -> str:
+    """How `scena train` is told this scenario."""
+    return ".".join(folder.parts) if not folder.is_absolute() else str(folder)
 
 
 def _templates() -> Path:

@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from scena.commands.main import main
+from tests.docs.blocks import read_blocks, read_commands
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_tests_of_new_scenarios_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pytest as it comes, in a folder without any settings."""
     monkeypatch.chdir(tmp_path)
     assert main(["new", "my_rings"]) == 0
     assert main(["new", "my_lists", "--template", "listfile"]) == 0
     assert "class MyRingsScenario(" in (tmp_path / "my_rings" / "scenario.py").read_text()
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my_rings", "my_lists"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
@@ -26,6 +27,39 @@ def test_the_tests_of_new_scenarios_pass(tmp_path: Path, monkeypatch: pytest.Mon
         check=False,
     )
     assert done.returncode == 0 and "5 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("template", ["general", "listfile"])
+def test_the_readme_names_the_new_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], template: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "work/my_rings", "--template", template]) == 0
+    assert "scena train work.my_rings" in capsys.readouterr().out
+    readme = (tmp_path / "work" / "my_rings" / "README.md").read_text()
+    assert readme.startswith("# MyRings") and "emplate" not in readme
+    assert "$ python -m pytest work/my_rings -k test_data" in readme
+    assert "scena train work.my_rings" in readme and "--trainer.output_dir my_rings_run" in readme
+
+
+@pytest.mark.long
+def test_the_commands_of_the_readme_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for template in ("general", "listfile"):
+        assert main(["new", f"my_{template}", "--template", template]) == 0
+        for block in read_blocks(tmp_path / f"my_{template}" / "README.md"):
+            for command in read_commands(block) if block.language == "console" else []:
+                line = command.text.replace("python ", f"{sys.executable} ", 1)
+                line = line.replace("scena ", f"{sys.executable} -m scena ", 1) if line.startswith("scena ") else line
+                done = subprocess.run(
+                    ["bash", "-c", line],
+                    env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    check=False,
+                )
+                assert done.returncode == 0, f"{command.text}\n{done.stdout}"
 
 
 def test_existing_folders_and_bad_names_are_refused(
