@@ -1,0 +1,1 @@
+"""Image classification: a folder of photographs for each class, and a small convolutional network."""

@@ -1,0 +1,64 @@
+"""What can be set. Pure Python: `scena train examples.imageclassification --help` needs nothing else."""
+
+from pathlib import Path
+
+from scena import DataGeneratorParams, ModelBaseParams, ScenarioBaseParams, param
+from scena.data.datasets.params import ImageFilesParams, SplitSourceParams
+from scena.data.image.augment.params import (
+    ColorJitterParams,
+    ImageDataParams,
+    ImagePipelineParams,
+    RandomHorizontalFlipParams,
+    RandomRotateParams,
+    TranslateParams,
+)
+from scena.data.location import Location
+from scena.training.image_pipelines import ImagePipelines
+
+
+class FlowersPipelines(ImagePipelines):
+    """A folder for each class; the pictures of the training are changed at random, those of the validation are not."""
+
+    train: ImagePipelineParams = param(
+        ImagePipelineParams(
+            batch_size=32,
+            augment=[
+                RandomHorizontalFlipParams(),
+                RandomRotateParams(angle=20),
+                TranslateParams(),
+                ColorJitterParams(hue=0.0),
+            ],
+        ),
+        flat=True,
+        help="how training batches are made",
+    )
+    source: SplitSourceParams = param(
+        ImageFilesParams(images=Location("flowers")),
+        flat="data",
+        help="the pictures, for example ImageFiles or ImageRecords",
+    )
+
+
+class PhotographsParams(DataGeneratorParams, builds=".data:Photographs"):
+    """Picture files of any size, for prediction."""
+
+    image_files: list[Path] = param(required=True, help="the pictures to predict")
+
+
+class FlowersDataParams(ImageDataParams, builds=".data:FlowersData"):
+    """Pictures of one size and their class."""
+
+    image_shape: list[int] = param([64, 64, 3], ge=1, help="height, width and channels (3 or 1) the network sees")
+    class_names: list[str] = param([], hidden=True, help="the names of the classes, found in the folder")
+
+
+class FlowersModelParams(ModelBaseParams, builds=".model:FlowersModel"):
+    """Convolutions, each followed by pooling, then dense layers."""
+
+    filters: list[int] = param([16, 32, 64], gt=0, help="filters of each convolution")
+    dense: list[int] = param([128], gt=0, help="units of each dense layer before the classes")
+    dropout: float = param(0.2, ge=0, lt=1, help="share of the features that is dropped in training")
+
+
+class FlowersScenarioParams(ScenarioBaseParams[FlowersDataParams, FlowersModelParams]):
+    """Telling pictures apart."""

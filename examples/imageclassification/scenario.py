@@ -1,0 +1,39 @@
+"""What holds the parts together."""
+
+from typing import TYPE_CHECKING, Any
+
+from scena import DataGeneratorParams, PipelineMode, ScenarioBase, TrainerParams
+
+from .params import FlowersPipelines, FlowersScenarioParams, PhotographsParams
+
+if TYPE_CHECKING:
+    from scena import DataBase, Trainer
+
+    from .evaluator import FlowersEvaluator
+
+
+class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
+    """Tells pictures apart that lie in a folder for each class, for example photographs of flowers."""
+
+    @classmethod
+    def create_trainer(cls, params: TrainerParams[FlowersScenarioParams, FlowersPipelines]) -> "Trainer":
+        # the names of the classes are those of the folders; an export keeps them with the other parameters
+        source: Any = params.gen.source.create(PipelineMode.TRAINING)
+        params.scenario.data.class_names = list(source.classes)
+        return super().create_trainer(params)
+
+    @classmethod
+    def default_predict_source(cls, pipelines: FlowersPipelines) -> DataGeneratorParams:
+        return PhotographsParams()
+
+    def graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        return {"n_classes": len(data.params.class_names)}
+
+    def evaluator_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        return {"names": data.params.class_names}
+
+    @classmethod
+    def evaluator_cls(cls) -> "type[FlowersEvaluator]":
+        from .evaluator import FlowersEvaluator
+
+        return FlowersEvaluator
