@@ -21,7 +21,7 @@ class LineFiles(RandomAccessGenerator[LineFilesParams]):
                 lines = path.read_text(encoding="utf-8").splitlines()
             except OSError as error:
                 raise DataError(f"Cannot read the list {path}: {error}") from error
-            self.files += [Path(line.strip()) for line in lines if line.strip() and not line.startswith("#")]
+            self.files += [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
     def __len__(self) -> int:
         return len(self.files)

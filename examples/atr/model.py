@@ -13,11 +13,16 @@ Tensors = dict[str, Any]
 
 
 class AtrGraph(GraphBase[AtrModelParams]):
-    """Reads a line from left to right; each convolution halves width and height."""
+    """Reads a line from left to right; each convolution halves width and height.
+
+    What lies beyond a line's own width is set to zero after each of them, so that a line is read the same whatever it is
+    padded to, and with whatever other lines it shares a batch.
+    """
 
     def __init__(self, params: AtrModelParams, characters: int, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
-        self.convolutions = [layers.Conv2D(n, 3, padding="same", activation="relu") for n in params.filters]
+        self.convolutions = [layers.Conv2D(n, 3, padding="same", use_bias=False) for n in params.filters]
+        self.norms = [layers.BatchNormalization(momentum=0.95) for _ in params.filters]
         self.pool = layers.MaxPool2D()
         self.lstm = layers.Bidirectional(layers.LSTM(params.lstm, return_sequences=True))
         self.dropout = layers.Dropout(params.dropout)
@@ -25,12 +30,13 @@ class AtrGraph(GraphBase[AtrModelParams]):
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
         features = ops.expand_dims(ops.cast(inputs["img"], "float32") / 255, -1)
-        for convolution in self.convolutions:
-            features = self.pool(convolution(features))
-        places = ops.shape(features)[1]
-        length = ops.minimum(inputs["width"] // 2 ** len(self.convolutions), places)
-        inside = ops.expand_dims(ops.arange(places), 0) < ops.expand_dims(length, 1)
-        features = ops.reshape(features, (-1, places, features.shape[2] * features.shape[3]))
+        length = inputs["width"]
+        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
+            features = ops.relu(norm(self.pool(convolution(features)), training=training))
+            length = length // 2
+            inside = ops.expand_dims(ops.arange(ops.shape(features)[1]), 0) < ops.expand_dims(length, 1)
+            features = ops.where(inside[:, :, None, None], features, 0.0)
+        features = ops.reshape(features, (-1, ops.shape(features)[1], features.shape[2] * features.shape[3]))
         features = self.lstm(features, mask=inside)
         logits = self.logits(self.dropout(features, training=training))
         return {"logits": logits, "length": length, "decoded": self._decode(logits, length)}

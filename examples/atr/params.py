@@ -29,7 +29,7 @@ class LineSourceParams(DataGeneratorParams, abstract=True):
 class RenderedParams(LineSourceParams, builds=".rendering:RenderedLines"):
     """Lines of made-up text, rendered on the spot with the fonts that come with matplotlib."""
 
-    count: int = param(4000, ge=1, help="number of lines to train on; a twentieth of it to validate")
+    count: int = param(8000, ge=1, help="number of lines to train on; a twentieth of it to validate")
     noise: float = param(12.0, ge=0, help="strength of the noise, in grey levels")
     blur: float = param(0.8, ge=0, help="largest radius of the blur, in pixels")
     slant: float = param(0.25, ge=0, help="largest slant, sideways per height")
@@ -39,7 +39,7 @@ class LineFilesParams(LineSourceParams, builds=".data:LineFiles"):
     """Pictures of lines, each with its text in NAME.gt.txt beside it."""
 
     image_files: list[Path] = param([], help="the pictures")
-    lists: list[Path] = param([], help="text files that name a picture in each line")
+    lists: list[Path] = param([], help="text files that name a picture in each line, relative to their folder")
 
 
 class LoadLineParams(DataProcessorParams, builds=".processors:LoadLine"):
@@ -88,8 +88,8 @@ class Beam(DecoderParams):
 class AtrModelParams(ModelBaseParams, builds=".model:AtrModel"):
     """Convolutions, a bidirectional LSTM and CTC."""
 
-    filters: list[int] = param([24, 48], help="filters of each convolution; each is followed by pooling")
-    lstm: int = param(96, ge=1, help="units of the LSTM in each direction")
+    filters: list[int] = param([16, 32], help="filters of each convolution; each is followed by pooling")
+    lstm: int = param(64, ge=1, help="units of the LSTM in each direction")
     dropout: float = param(0.2, ge=0, lt=1, help="share of features to drop in training")
     decoder: DecoderParams = param(Greedy(), help="how text is read from the output")
 

@@ -54,7 +54,7 @@ class ScaleLine(MappingDataProcessor[ScaleLineParams]):
 
 
 class DecodeText(MappingDataProcessor[DecodeTextParams]):
-    """Adds the text that was read, and the right one where it is known."""
+    """Gives the text that was read, in place of the network's numbers, and the right one where it is known."""
 
     def __init__(self, params: DecodeTextParams, data_params: DataBaseParams, mode: PipelineMode) -> None:
         super().__init__(params, data_params, mode)
@@ -63,7 +63,7 @@ class DecodeText(MappingDataProcessor[DecodeTextParams]):
 
     def apply(self, sample: Sample) -> Sample:
         read = decode(sample.outputs["decoded"], self.characters)
-        changed = sample.new_outputs({**sample.outputs, "text": read})
+        changed = sample.new_outputs({"text": read})
         if not sample.targets:
             return changed
         right = decode(sample.targets["text"][: sample.targets["length"]], self.characters)

@@ -42,16 +42,17 @@ def make_text(rng: np.random.Generator) -> str:
             words.append(str(rng.integers(0, 10_000)))
             continue
         word = "".join(rng.choice(SYLLABLES, size=rng.integers(1, 4)))
-        words.append(word.capitalize() if rng.random() < 0.3 else word.upper() if rng.random() < 0.1 else word)
+        words.append(word.capitalize() if rng.random() < 0.3 else word.upper() if rng.random() < 0.2 else word)
     return " ".join(words) + str(rng.choice(["", "", ".", ",", ":", "-"]))
 
 
 def render(text: str, params: RenderedParams, rng: np.random.Generator) -> np.ndarray:
     """A picture of the text: dark on light, slanted, blurred and noisy."""
     font = load_font(str(rng.choice(FONTS)), int(rng.integers(18, 25)))
-    left, top, right, bottom = font.getbbox(text)
-    image = Image.new("L", (int(right - left) + 24, int(bottom - top) + 12), int(rng.integers(200, 256)))
-    ImageDraw.Draw(image).text((12 - left, 6 - top), text, fill=int(rng.integers(0, 80)), font=font)
+    left, _, right, _ = font.getbbox(text)
+    ascent, descent = font.getmetrics()  # of the font, not of these letters: their size tells "o" from "O"
+    image = Image.new("L", (int(right - left) + 24, ascent + descent + 6), int(rng.integers(200, 256)))
+    ImageDraw.Draw(image).text((12 - left, int(rng.integers(1, 6))), text, fill=int(rng.integers(0, 80)), font=font)
     slant = float(rng.uniform(-params.slant, params.slant))
     paper = int(np.asarray(image)[0, 0])
     moved = (1, slant, -slant * image.height / 2, 0, 1, 0)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from scena import DataGeneratorParams, ScenarioBase, TrainerParams
+from scena.training.schedules.params import CosineDecay
 from scena.training.trigger import Trigger
 
 from .params import AtrPipelines, AtrScenarioParams, LineFilesParams
@@ -18,8 +19,9 @@ class AtrScenario(ScenarioBase[AtrScenarioParams, AtrPipelines]):
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[AtrScenarioParams, AtrPipelines]:
         params = super().default_trainer_params()
-        params.epochs, params.learning_rate.lr = 12, 0.003
-        params.lav_every_n = Trigger(1)
+        params.epochs, params.samples_per_epoch = 10, 4000  # buckets leave open how many batches there are
+        params.learning_rate = CosineDecay(lr=0.003, warmup=Trigger(200, "steps"), alpha=0.01)
+        params.lav_every_n, params.val_every_n = Trigger(1), Trigger(0)  # LAV measures the loss too
         return params
 
     @classmethod
