@@ -59,6 +59,8 @@ def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> Non
     run_scenario_test(ClassificationScenario, params, directory=tmp_path, predict_source=source, tolerance=1e-4)
     predictor = ClassificationScenario.create_predictor(tmp_path / "run" / "export")
     assert predictor.data.params.class_names == ["blue", "red"]
+    lav = ClassificationScenario.create_lav(tmp_path / "run" / "export")
+    assert lav.evaluator.class_names() == ["blue", "red"]  # the confusion matrix of a report shows them
     printed: list[str] = []
     for sample in predictor.predict(source):
         predictor.print_prediction(sample, printed.append)
