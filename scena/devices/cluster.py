@@ -10,6 +10,9 @@ from scena.devices.params import TrainerDeviceParams
 SLURM_PORT = 8888
 """The port of the first task on each node of a SLURM job, if SCENA_PORT does not name another."""
 
+MOST_TASKS = 10_000
+"""More than a node ever has."""
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -87,7 +90,13 @@ def _from_slurm() -> Cluster:
 
     try:
         port = int(os.environ.get("SCENA_PORT", SLURM_PORT))
-        resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(port_base=port, auto_set_gpu=False)
+        resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+            port_base=port,
+            auto_set_gpu=False,
+            # not used, but it would ask nvidia-smi, and wants one for each task
+            gpus_per_node=MOST_TASKS,
+            gpus_per_task=1,
+        )
         addresses = tuple(resolver.cluster_spec().as_dict()["worker"])
         _, index = resolver.get_task_info()
     except (KeyError, ValueError, RuntimeError, OSError) as error:

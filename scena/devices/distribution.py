@@ -137,7 +137,7 @@ def _create(cluster: Cluster, timeout: float) -> Any:
     context.context().configure_coordination_service(
         service_type="standalone",
         service_leader="/job:worker/replica:0/task:0",
-        cluster_register_timeout_in_ms=milliseconds,
+        cluster_register_timeout_in_ms=milliseconds + 60_000,  # our own message comes first
         heartbeat_timeout_in_ms=milliseconds,
         shutdown_barrier_timeout_in_ms=min(milliseconds, 10_000),
         coordinated_jobs=[coordination_config_pb2.CoordinatedJob(name="worker", num_tasks=len(cluster))],

@@ -1,5 +1,6 @@
 """Whether a training uses several devices; what needs TensorFlow's distribution is imported only then."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from scena.training.params import TrainerParams
 if TYPE_CHECKING:
     from scena.training.distribution.link import Link
     from scena.training.distribution.team import Team
+
+logger = logging.getLogger(__name__)
 
 ONE_DEVICE = ("xla", "force_eager", "check_numerics")
 
@@ -24,6 +27,11 @@ def connect(params: TrainerParams[Any, Any]) -> "Link | None":
     """
     strategy = params.device.dist_strategy
     if strategy == "default":
+        if len(params.device.gpus or []) > 1:
+            logger.warning(
+                "--device.gpus %s: the training runs on the first of them. --device.dist_strategy mirror uses all.",
+                " ".join(map(str, params.device.gpus or [])),
+            )
         return None
     for name in ONE_DEVICE:
         if getattr(params, name):

@@ -62,6 +62,11 @@ def find_rate(
         progress: called with 1 after each batch.
     """
     check_backend(trainer_params)
+    if trainer_params.device.dist_strategy != "default":
+        raise TrainingError(
+            "A learning rate is looked for on one device; it is that of the whole batch, so it holds for several too. "
+            f"Leave out --device.dist_strategy {trainer_params.device.dist_strategy}."
+        )
     trainer_params.random_seed = trainer_params.random_seed or 0
     run = prepare_run(trainer_params, scenario, Path("."))
     schedule = _Range(params.lowest, params.highest, params.steps)
