@@ -4,9 +4,9 @@ A replica is an ordinary model on a device of its own. The strategies of TensorF
 other, not for variables: those stay ordinary ones, so that checkpoints, exports and callbacks need to know nothing of this.
 """
 
+import faulthandler
 import logging
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ import tensorflow as tf
 from scena.devices.cluster import Cluster, find_cluster
 from scena.devices.errors import DeviceError, WorkerLostError
 from scena.devices.params import TrainerDeviceParams
+from scena.devices.rendezvous import meet
 
 logger = logging.getLogger(__name__)
 
@@ -97,31 +98,18 @@ def _multi_worker(params: TrainerDeviceParams) -> Distribution:
         raise DeviceError(
             f"--device.dist_strategy multi_worker needs several processes. There is one: {cluster.addresses[0]}."
         )
-    _check_own_port(cluster)
-    started: list[Any] = []
-
-    def start() -> None:
-        try:
-            started.append(_create(cluster, params.worker_timeout))
-        except Exception as error:
-            started.append(error)
-
-    # TensorFlow waits for the others without end, and cannot be interrupted
-    thread = threading.Thread(target=start, name="scena-cluster", daemon=True)
-    thread.start()
     logger.info("Waiting for %d workers as number %d of them.", len(cluster), cluster.index)
-    thread.join(params.worker_timeout)
-    if not started:
-        silent = [i for i in range(len(cluster)) if i != cluster.index and not _answers(cluster.addresses[i])]
-        names = ", ".join(cluster.name(i) for i in silent) or "another worker"
+    meet(cluster, params.worker_timeout)
+    # they were all there a moment ago: if TensorFlow does not find them, this ends the process instead of waiting for ever
+    faulthandler.dump_traceback_later(2 * params.worker_timeout + 30, exit=True, file=2)
+    try:
+        strategy = _create(cluster, params.worker_timeout)
+    except (tf.errors.OpError, RuntimeError) as error:
         raise WorkerLostError(
-            f"The training cannot start: {names} did not come within {params.worker_timeout:g} s (--device.worker_timeout)."
-        )
-    if isinstance(started[0], Exception):
-        raise WorkerLostError(
-            f"The training cannot start with {', '.join(cluster.addresses)}: {_first_line(str(started[0]))}"
-        ) from started[0]
-    strategy = started[0]
+            f"The training cannot start with {', '.join(cluster.addresses)}: {_first_line(str(error))}"
+        ) from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     devices = strategy.extended.worker_devices
     return Distribution(strategy, tuple(devices), cluster.index * len(devices), strategy.num_replicas_in_sync, cluster)
 
@@ -137,7 +125,7 @@ def _create(cluster: Cluster, timeout: float) -> Any:
     context.context().configure_coordination_service(
         service_type="standalone",
         service_leader="/job:worker/replica:0/task:0",
-        cluster_register_timeout_in_ms=milliseconds + 60_000,  # our own message comes first
+        cluster_register_timeout_in_ms=milliseconds,
         heartbeat_timeout_in_ms=milliseconds,
         shutdown_barrier_timeout_in_ms=min(milliseconds, 10_000),
         coordinated_jobs=[coordination_config_pb2.CoordinatedJob(name="worker", num_tasks=len(cluster))],
@@ -156,20 +144,6 @@ def _visible_gpus() -> list[Any]:
     """The GPUs as TensorFlow will have them; asking for the logical ones would start it."""
     gpus = tf.config.get_visible_devices("GPU")
     return [part for gpu in gpus for part in tf.config.get_logical_device_configuration(gpu) or [gpu]]
-
-
-def _check_own_port(cluster: Cluster) -> None:
-    """An address that is taken would end the process without a word that explains it."""
-    host, _, port = cluster.addresses[cluster.index].rpartition(":")
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", int(port)))
-        except OSError as error:
-            raise DeviceError(
-                f"Port {port} of {cluster.name(cluster.index)}, which is this process, cannot be used: {error.strerror}. "
-                "Choose another one, or end what uses it."
-            ) from error
 
 
 def _answers(address: str) -> bool:
