@@ -28,6 +28,7 @@ COMMANDS = {
         "benchmark_input", "measure the input pipeline of a scenario and find what slows it down"
     ),
     "records": Command("records", "images and data sets as record files: write, convert, info, preview"),
+    "data-service": Command("data_service", "start a tf.data service that makes batches for trainings elsewhere"),
     "export": Command("export", "convert an exported model to SavedModel, ONNX or LiteRT, and check it"),
     "adapt": Command("adapt", "write an exported model anew with changed parameters and the same weights"),
     "lr-find": Command("lr_find", "try learning rates in a short training and suggest one"),

@@ -46,6 +46,29 @@ class DataBase(Generic[P]):
         """Name, shape and dtype of each target; none by default."""
         return {}
 
+    def _input_batch_specs(self) -> dict[str, Any]:
+        """What the inputs are before `tf_transform`; default: what the model gets."""
+        return self._input_layer_specs()
+
+    def _target_batch_specs(self) -> dict[str, Any]:
+        """What the targets are before `tf_transform`; default: what the model gets."""
+        return self._target_layer_specs()
+
+    def tf_transform(self, dataset: Any, mode: PipelineMode) -> Any:
+        """Override it to change batches with TensorFlow's operations; it receives a `tf.data.Dataset` and returns one.
+
+        An element is a dict: `inputs` and `targets` (by name, with a batch axis), `batch` (its number in the epoch) and `seed`
+        (two numbers that depend on seed, epoch and batch, for `tf.random.stateless_…`). A result that keeps `batch`, as a map
+        or filter does, restarts at any batch; without it, a restart makes the batches of the epoch again.
+        """
+        del mode
+        return dataset
+
+    @property
+    def transforms_batches(self) -> bool:
+        """Whether the class has a `tf_transform` of its own."""
+        return type(self).tf_transform is not DataBase.tf_transform
+
     def _padding_values(self) -> dict[str, Any]:
         """The value that fills up variable axes, by name; 0 where nothing is said."""
         return {}
@@ -58,9 +81,17 @@ class DataBase(Generic[P]):
         """The specs of the targets."""
         return {name: ArraySpec.of(spec) for name, spec in self._target_layer_specs().items()}
 
+    def batch_specs(self) -> tuple[dict[str, ArraySpec], dict[str, ArraySpec]]:
+        """The specs of inputs and targets as the pipeline makes them, before `tf_transform`."""
+        if not self.transforms_batches:
+            return self.input_layer_specs(), self.target_layer_specs()
+        inputs = {name: ArraySpec.of(spec) for name, spec in self._input_batch_specs().items()}
+        return inputs, {name: ArraySpec.of(spec) for name, spec in self._target_batch_specs().items()}
+
     def padding_values(self) -> dict[str, Any]:
         """The padding value of each input and target."""
-        names = [*self.input_layer_specs(), *self.target_layer_specs()]
+        inputs, targets = self.batch_specs()
+        names = [*inputs, *targets]
         values = self._padding_values()
         unknown = sorted(set(values) - set(names))
         if unknown:
@@ -76,10 +107,8 @@ class DataBase(Generic[P]):
                         seed: int = 0) -> DataPipeline:  # fmt: skip
         """A pipeline that turns `source` (generator params, a generator or an iterable of samples) into batches."""
         generator = as_generator(source, mode)
-        collator = Collator(
-            self.input_layer_specs(), self.target_layer_specs(), self.padding_values(), mode, generator.whole_batches
-        )
-        return DataPipeline(
+        collator = Collator(*self.batch_specs(), self.padding_values(), mode, generator.whole_batches)
+        pipeline = DataPipeline(
             mode,
             pipeline_params,
             source,
@@ -89,6 +118,15 @@ class DataBase(Generic[P]):
             seed=seed,
             generator=generator,
         )
+        return self._transformed(pipeline)
+
+    def _transformed(self, pipeline: DataPipeline) -> DataPipeline:
+        """The pipeline with the transformation of this class."""
+        if self.transforms_batches:
+            from scena.data.tf_transform import Transformation
+
+            pipeline.transformation = Transformation(self, pipeline.mode, self.batch_specs(), pipeline.seed)
+        return pipeline
 
     def get_or_create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                                seed: int = 0) -> DataPipeline:  # fmt: skip

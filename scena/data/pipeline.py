@@ -12,6 +12,7 @@ from scena.data.clock import Clock
 from scena.data.collate import Collator
 from scena.data.cursor import Cursor
 from scena.data.engine.parallel import ParallelEngine
+from scena.data.errors import DataError
 from scena.data.generator import DataGenerator
 from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
@@ -118,11 +119,18 @@ class DataPipeline:
             source=source,
             generator=generator,
         )
-        self._idle: list[Engine] = []
+        self._idle: list[Any] = []
         self._prepared = False
         self._shard: Shard | None = None
+        self.transformation: Any = None
+        """What the data class does to batches in TensorFlow (scena/data/tf_transform.py), if it does something."""
         self.change_batch: Callable[[Batch], Batch] | None = None
         """Applied to each batch in this process, for what concerns batches as a whole; `batch.epoch` is the pass over the data."""
+
+    @property
+    def interleaved(self) -> bool:
+        """Whether records are read file by file, in an order of its own."""
+        return getattr(self.params, "engine", "") == "tf.data.interleave"
 
     @property
     def collator(self) -> Collator:
@@ -147,7 +155,8 @@ class DataPipeline:
         if count is None or self.params.bucket_boundaries or any(segment.generating for segment in segments):
             return None
         size = segments[-1].out_piece
-        return count // size if self.params.batch_drop_remainder else -(-count // size)
+        batches = count // size if self.params.batch_drop_remainder else -(-count // size)
+        return batches if self.transformation is None else self.transformation.count(batches)
 
     def stream(self, cursor: Cursor | None = None, *, repeat: bool | None = None) -> BatchStream:
         """Batches from `cursor` on. `repeat` goes on with the next epoch; default: in training only."""
@@ -156,9 +165,16 @@ class DataPipeline:
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
         if cursor.samples and self._work.generator is not None:
             self._work.generator.check_restart(cursor.epoch, cursor.samples)
-        divided = self._shard is not None and self._work.can_shard and self.change_batch is None
+        if isinstance(cursor.state, dict) and "interleaved" in cursor.state and not self.interleaved:
+            raise DataError(
+                f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or go on "
+                "from the end of an epoch."
+            )
+        whole = self.change_batch is not None or self.transformation is not None
+        by_index = self._work.can_shard and getattr(self.params, "engine", "python") == "python"
+        divided = self._shard is not None and by_index and not whole
         self._work.shard = self._shard if divided else None
-        engine = self._idle.pop() if self._idle else self._new_engine()
+        engine = self._idle.pop() if self._idle else self._transformed_engine()
         batches = engine.batches(cursor, repeat)
         if self.change_batch is not None:
             batches = _changed(batches, self.change_batch)
@@ -189,6 +205,13 @@ class DataPipeline:
         if self.keeps_samples and not self._prepared:
             self._work = stored(self._work, progress)
         self._prepared = True
+
+    def _transformed_engine(self) -> Any:
+        if self.transformation is None:
+            return self._new_engine()
+        from scena.data.tf_transform import TransformEngine
+
+        return TransformEngine(self._new_engine(), self.transformation)
 
     def _new_engine(self) -> Engine:
         processes = self.params.num_processes

@@ -17,6 +17,7 @@ from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
+from scena.data.spec import ArraySpec
 
 logger = logging.getLogger("scena.data")
 P = TypeVar("P", bound=DataGeneratorParams)
@@ -111,6 +112,16 @@ def dataset_samples(dataset: Any) -> Iterator[Sample]:
             )
 
 
+def tensor_specs(specs: dict[str, ArraySpec]) -> dict[str, Any]:
+    """The specs of batches for TensorFlow."""
+    import tensorflow as tf
+
+    return {
+        name: tf.TensorSpec((None, *spec.shape), tf.string if spec.dtype.kind in "US" else tf.as_dtype(spec.dtype))
+        for name, spec in specs.items()
+    }
+
+
 def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
     """The batches of a pipeline as a dataset of (inputs, targets), for transformations in TensorFlow.
 
@@ -119,11 +130,7 @@ def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
     import tensorflow as tf
 
     collator = pipeline.collator
-    signature: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-    for part, specs in zip(signature, (collator.inputs, collator.targets), strict=True):
-        for name, spec in specs.items():
-            dtype = tf.string if spec.dtype.kind in "US" else tf.as_dtype(spec.dtype)
-            part[name] = tf.TensorSpec((None, *spec.shape), dtype)
+    signature = (tensor_specs(collator.inputs), tensor_specs(collator.targets))
     if not pipeline.mode.has_inputs:
         signature[0].clear()
     if not pipeline.mode.has_targets:

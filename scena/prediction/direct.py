@@ -31,8 +31,8 @@ class DirectPath:
         self._mode = mode
         self._pre = steps_of(data.params.pre_proc, mode)
         self._post = steps_of(data.params.post_proc, mode)
-        self.maps_before = not any(step.generating for step in self._pre)
-        """Whether each sample gives exactly one, so that the batch can be made here."""
+        self.maps_before = not any(step.generating for step in self._pre) and not data.transforms_batches
+        """Whether each sample gives exactly one, and nothing changes the batch, so that it can be made here."""
         self.maps_after = not any(step.generating for step in self._post)
         """The same for post-processing."""
         self._collator = Collator(data.input_layer_specs(), data.target_layer_specs(), data.padding_values(), mode)

@@ -10,9 +10,12 @@ from tests.house.sources import ROOT, module_name, python_files
 
 # Modules of scena/data that exist for TensorFlow, and are imported when they are used.
 TENSORFLOW_DATA = {
+    "scena.data.image.augment.random_tensors",
     "scena.data.image.augment.tensors",
+    "scena.data.image.interleaved",
     "scena.data.image.tensor_pipeline",
     "scena.data.records.tensors",
+    "scena.data.service",
 }
 
 PROBE = """

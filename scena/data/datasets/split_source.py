@@ -41,6 +41,11 @@ class SplitSource(RandomAccessGenerator[P]):
     def read(self, split: str, place: int) -> Sample:
         """One sample of a split."""
 
+    @property
+    def parts(self) -> list[Part]:
+        """The splits that are read, and the places of the chosen samples in each."""
+        return self._parts
+
     def __len__(self) -> int:
         return int(self._ends[-1])
 

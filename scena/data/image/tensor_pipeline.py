@@ -4,6 +4,7 @@ Records are read by index, a batch at a time, so that shuffling is complete and 
 parsing, decoding, augmentation and batching run in TensorFlow's threads. This module needs TensorFlow.
 """
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from scena.data.inprocess import InProcessEngine, empty
 from scena.data.modes import PipelineMode
 from scena.data.order import epoch_indices
 from scena.data.pipeline import DataPipeline
+from scena.data.store import StoredSamples
 from scena.data.work import Work
 from scena.params.errors import ParamsError
 
@@ -31,22 +33,24 @@ if TYPE_CHECKING:
     from scena.data.image.database import ImageData
 
 _MARGIN = 2
-_AHEAD = 8  # batches; each may be large
+_AHEAD_BYTES = 1 << 28
 
 
 def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: ImagePipelineParams, source: Any,
                            seed: int) -> DataPipeline:  # fmt: skip
     """The pipeline of `engine=tf.data`; raises ParamsError for what only the Python pipeline can do."""
+    if params.engine == "tf.data.interleave" and (params.preload or params.cache_dir):
+        raise ParamsError("what is kept in memory or on disk is read by index: use --train.engine tf.data with it.")
     generator = as_generator(source, mode)
     if not isinstance(generator, ImageRecords):
         raise ParamsError(
-            f"engine=tf.data reads image records (ImageRecords). Received: {type(generator).__name__}; write records with "
+            f"engine={params.engine} reads image records (ImageRecords). Received: {type(generator).__name__}; write records with "
             "`scena records write` or `convert`, or use engine=python."
         )
     if any(True for _ in data.params.pre_proc):
-        raise ParamsError("engine=tf.data does not run processors in Python (pre_proc): use engine=python.")
+        raise ParamsError(f"engine={params.engine} does not run processors in Python (pre_proc): use engine=python.")
     if params.bucket_boundaries or params.on_error != "raise":
-        raise ParamsError("engine=tf.data has no buckets and no on_error=skip: use engine=python.")
+        raise ParamsError(f"engine={params.engine} has no buckets and no on_error=skip: use engine=python.")
     collator = Collator(*data.batch_specs(), data.padding_values(), mode)
     return TensorImagePipeline(
         mode,
@@ -64,18 +68,27 @@ class TensorImagePipeline(DataPipeline):
     """A pipeline whose batches tf.data makes."""
 
     def _new_engine(self) -> Any:
-        return TensorEngine(self._work)
+        params = self.params
+        assert isinstance(params, ImagePipelineParams)
+        # whole batches are made, and cut afterwards
+        if params.engine == "tf.data":
+            return TensorEngine(self._work)
+        from scena.data.image.interleaved import InterleavedEngine
+
+        return InterleavedEngine(self._work, params.data_service)
 
 
 class TensorEngine:
     """Yields batches from a cursor on, epoch after epoch."""
 
     def __init__(self, work: Work) -> None:
-        assert isinstance(work.generator, ImageRecords)
         self.work = work
-        self.source: ImageRecords = work.generator
+        self.source: Any = work.generator
+        self._stored = isinstance(work.generator, StoredSamples)
+        """Whether decoded images are read, that were kept in memory or on disk."""
         processors = list(work.processors)
         self._processor = len(processors)
+        self._device = training_device() if work.mode is PipelineMode.TRAINING else None
         augment = processors[-1]
         assert isinstance(augment, AugmentParams)
         self._operations = OperationList(augment.operations)
@@ -116,7 +129,10 @@ class TensorEngine:
     def _batch(self, element: Any, size: int, cursor: Cursor) -> Batch:
         """A batch without what fills it up at the end of an epoch."""
         mode = self.work.mode
-        inputs = {"image": element["image"].numpy()[:size]} if mode.has_inputs else {}
+        image = element["image"]
+        if self._device is None:
+            image = image.numpy()
+        inputs = {"image": image if size == image.shape[0] else image[:size]} if mode.has_inputs else {}
         targets = {"label": element["label"].numpy()[:size]} if mode.has_targets else {}
         meta: list[Any] = [None] * size
         if "name" in element:
@@ -132,22 +148,35 @@ class TensorEngine:
         return DataError(f"tf.data failed at {cursor}: {str(error.message).splitlines()[0]}")
 
     def _build(self) -> Any:
+        size = [self.work.pipeline.batch_size]
+        signature = {"key": tf.TensorSpec(size, tf.uint64), "real": tf.TensorSpec(size, tf.bool)}
+        if self._stored:
+            signature |= {
+                "image": tf.TensorSpec(size, tf.string),
+                "shape": tf.TensorSpec([*size, 3], tf.int32),
+                "label": tf.TensorSpec(size, tf.int64),
+                "name": tf.TensorSpec(size, tf.string),
+            }
+        else:
+            signature["record"] = tf.TensorSpec(size, tf.string)
+        return self._decoded(tf.data.Dataset.from_generator(self._read, output_signature=signature))
+
+    def _decoded(self, chunks: Any, options: bool = True) -> Any:
+        """Batches from the records of each: parsed, decoded and augmented on all cores, prepared ahead, on the device."""
         params, spec = self.work.pipeline, self.work.collator.inputs["image"]
-        read = tf.data.Dataset.from_generator(
-            self._read,
-            output_signature={
-                "record": tf.TensorSpec([params.batch_size], tf.string),
-                "key": tf.TensorSpec([params.batch_size], tf.uint64),
-                "real": tf.TensorSpec([params.batch_size], tf.bool),
-            },
-        )
-        dataset = read.map(self._parse).unbatch()
+        dataset = (chunks if self._stored else chunks.map(self._parse)).unbatch()
         dataset = dataset.map(
             lambda element: self._made(element, spec), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-        )
-        options = tf.data.Options()
-        options.deterministic = True
-        return dataset.batch(params.batch_size).prefetch(min(params.prefetch, _AHEAD)).with_options(options)
+        ).batch(params.batch_size, drop_remainder=True)
+        if not options:
+            return dataset
+        if self._device is not None:
+            dataset = dataset.apply(tf.data.experimental.copy_to_device(self._device))
+        each = params.batch_size * math.prod(size or 1 for size in spec.shape) * spec.dtype.itemsize
+        ahead = max(2, min(params.prefetch, _AHEAD_BYTES // each))
+        chosen = tf.data.Options()
+        chosen.deterministic = True
+        return dataset.prefetch(ahead).with_options(chosen)
 
     def _read(self) -> Iterator[dict[str, Any]]:
         """The records of each batch, with the random key of each; a last batch is filled up with what is not decoded."""
@@ -158,17 +187,30 @@ class TensorEngine:
             order = epoch_indices(self.source, work.pipeline, work.mode, work.seed, epoch)
             for start in range(first, end, size):
                 ordinals = range(start, min(start + size, end))
-                records = [self.source.data(int(order[ordinal])) for ordinal in ordinals]
+                indices = [int(order[ordinal]) for ordinal in ordinals]
                 keys = keys_of(work.seed, epoch, ordinals, self._processor)
-                missing = size - len(records)
+                missing = size - len(indices)
                 yield {
-                    "record": records + records[:1] * missing,
+                    **self._chunk(indices + indices[:1] * missing),
                     "key": np.concatenate([keys, np.zeros(missing, np.uint64)]),
-                    "real": np.arange(size) < len(records),
+                    "real": np.arange(size) < len(indices),
                 }
             if not repeat:
                 return
             epoch, first = epoch + 1, 0
+
+    def _chunk(self, indices: list[int]) -> dict[str, Any]:
+        if not self._stored:
+            return {"record": [self.source.data(index) for index in indices]}
+        samples = [self.source[index] for index in indices]
+        images = [np.ascontiguousarray(sample.inputs["image"]) for sample in samples]
+        names = [(sample.meta or {}).get("name", "") for sample in samples]
+        return {
+            "image": [image.tobytes() for image in images],
+            "shape": np.array([image.shape for image in images], np.int32),
+            "label": np.array([sample.targets["label"] for sample in samples], np.int64),
+            "name": [name.encode(errors="surrogateescape") for name in names],
+        }
 
     def _parse(self, chunk: Any) -> Any:
         params = self.source.params
@@ -186,15 +228,21 @@ class TensorEngine:
             "label": parsed[params.label_key],
             "key": chunk["key"],
             "real": chunk["real"],
+            **({"number": chunk["number"]} if "number" in chunk else {}),
             **named,
         }
 
     def _made(self, element: Any, spec: Any) -> Any:
         """A sample of the batch: decoded (only the part that is needed) and augmented."""
-        key, real = element.pop("key"), element.pop("real")
+        key, real, shape = element.pop("key"), element.pop("real"), element.pop("shape", None)
 
         def image() -> Any:
-            made = self._image(element["image"], key, spec.shape[2])
+            if shape is None:
+                made = self._image(element["image"], key, spec.shape[2])
+            else:
+                whole = tf.reshape(tf.io.decode_raw(element["image"], tf.uint8), shape)
+                u = tensors.uniforms(key, self._operations.draws)
+                made = self._operations.apply(tensors, tf.ensure_shape(whole, (None, None, spec.shape[2])), u)
             return tf.ensure_shape(tf.cast(made, spec.dtype.name), spec.shape)
 
         return {**element, "image": tf.cond(real, image, lambda: tf.zeros(spec.shape, spec.dtype.name))}
@@ -207,6 +255,12 @@ class TensorEngine:
             return operations.apply(tensors, _with_channels(_decode(data), channels), u)
         part = _with_channels(_decode_part(data, first, u[: first.draws]), channels)
         return operations.apply(tensors, first.after(tensors, part), u, skip=1)
+
+
+def training_device() -> str | None:
+    """The one GPU that a training uses, so that batches are copied to it ahead of time; None without, or with several."""
+    found = tf.config.list_logical_devices("GPU")
+    return found[0].name if len(found) == 1 else None
 
 
 def _decode(data: Any) -> Any:

@@ -178,9 +178,20 @@ class ImagePipelineParams(DataPipelineParams):
     augment: list[OperationParams] = param([], help="operations on each image, in order")
     engine: str = param(
         "python",
-        choices=["python", "tf.data"],
-        help="python: any source and processor, in worker processes; tf.data: image records, in TensorFlow's threads",
+        choices=["python", "tf.data", "tf.data.interleave"],
+        help="python: any source and processor, in worker processes; tf.data: image records by index, in TensorFlow's threads; "
+        "tf.data.interleave: several files at a time in order, shuffled within shuffle_buffer_size (default: 256 MB of records)",
     )
+    data_service: str | None = param(
+        None, help="host:port of `scena data-service`, whose workers make the batches (engine tf.data.interleave)"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.data_service is not None and self.engine != "tf.data.interleave":
+            raise ParamsError(
+                f"data_service needs --train.engine tf.data.interleave: others run Python here. Received: engine {self.engine}"
+            )
 
 
 class ImageDataParams(DataBaseParams, builds="scena.data.image.database:ImageData"):
