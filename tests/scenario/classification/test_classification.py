@@ -20,6 +20,7 @@ from scena.scenario.classification.scenario import ClassificationScenario
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import find_scenario
 from scena.testing import run_scenario_test
+from scena.training.schedules.params import CosineDecay
 
 
 @pytest.fixture
@@ -142,6 +143,6 @@ def test_wrong_class_weights_are_refused(tmp_path: Path) -> None:
 def test_digits_are_learned_in_each_algebra(tmp_path: Path, framework: str) -> None:
     params = small(factor=4, framework=framework, input_size=[14, 14, 3])
     params.epochs, params.output_dir, params.random_seed = 7, tmp_path / "run", 1
-    params.gen.train.batch_size, params.learning_rate.lr = 32, 0.003
+    params.gen.train.batch_size, params.learning_rate = 32, CosineDecay(lr=0.003)
     history = ClassificationScenario.create_trainer(params).train()
     assert max(row["val_acc"] for row in history) >= (0.95 if framework == "tensorflow" else 0.93)
