@@ -142,7 +142,7 @@ def test_wrong_class_weights_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("framework", ["tensorflow", "upstride_type1", "upstride_type2", "upstride_type3"])
 def test_digits_are_learned_in_each_algebra(tmp_path: Path, framework: str) -> None:
     params = small(factor=4, framework=framework, input_size=[14, 14, 3])
-    params.epochs, params.output_dir, params.random_seed = 7, tmp_path / "run", 1
+    params.epochs, params.output_dir, params.random_seed = 7 if framework == "tensorflow" else 4, tmp_path / "run", 1
     params.gen.train.batch_size, params.learning_rate = 32, CosineDecay(lr=0.003)
     history = ClassificationScenario.create_trainer(params).train()
     assert max(row["val_acc"] for row in history) >= (0.95 if framework == "tensorflow" else 0.93)
