@@ -1,19 +1,13 @@
-"""A scenario with something to compute and something to exchange: dense layers of 2.4 million weights."""
+"""A scenario with something to compute and something to exchange: the dense layers of benchmarks/tiny.py, many of them."""
 
-from typing import Any
-
-import keras
 import numpy as np
-from keras import layers, ops
 
+from benchmarks.tiny import TinyModelParams
 from scena import (
     ArraySpec,
     DataBase,
     DataBaseParams,
     DataGeneratorParams,
-    GraphBase,
-    ModelBase,
-    ModelBaseParams,
     PipelineMode,
     RandomAccessGenerator,
     Sample,
@@ -62,45 +56,7 @@ class DenseData(DataBase[DenseDataParams]):
         return {"y": ArraySpec((), "int32")}
 
 
-class DenseModelParams(ModelBaseParams, builds=":DenseModel"):
-    """Dense layers."""
-
-    units: list[int] = param([1024, 1024, 1024], help="units of the hidden layers")
-
-
-class DenseGraph(GraphBase[DenseModelParams]):
-    """Dense layers."""
-
-    def __init__(self, params: DenseModelParams, **kwargs: Any) -> None:
-        super().__init__(params, **kwargs)
-        self.hidden = [layers.Dense(units, activation="relu") for units in params.units]
-        self.logits = layers.Dense(2)
-
-    def build_graph(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        x = inputs["x"]
-        for layer in self.hidden:
-            x = layer(x)
-        logits = self.logits(x)
-        return {"logits": logits, "pred": ops.softmax(logits)}
-
-
-class DenseModel(ModelBase[DenseModelParams]):
-    """Dense layers."""
-
-    def create_graph(self) -> DenseGraph:
-        return DenseGraph(self.params)
-
-    def _loss(self, inputs: Any, targets: Any, outputs: Any) -> dict[str, Any]:
-        return {"loss": keras.losses.sparse_categorical_crossentropy(targets["y"], outputs["logits"], from_logits=True)}
-
-    def _metric(self, inputs: Any, targets: Any, outputs: Any) -> dict[str, Any]:
-        return {"acc": keras.metrics.sparse_categorical_accuracy(targets["y"], outputs["pred"])}
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "acc"
-
-
-class DenseScenarioParams(ScenarioBaseParams[DenseDataParams, DenseModelParams]):
+class DenseScenarioParams(ScenarioBaseParams[DenseDataParams, TinyModelParams]):
     """The dense scenario."""
 
 

@@ -30,7 +30,10 @@ CONTESTANTS = {
 }
 NETWORKS = {
     "tiny (178 weights, batch 16)": ("benchmarks.tiny:TinyScenario", "--data.count 16000 --train.batch_size 16"),
-    "dense (2.4 million weights, batch 512)": ("benchmarks.dense:DenseScenario", "--train.batch_size 512"),
+    "dense (2.4 million weights, batch 512)": (
+        "benchmarks.dense:DenseScenario",
+        "--train.batch_size 512 --model.units 1024 1024 1024",
+    ),
 }
 
 

@@ -62,7 +62,9 @@ class TinyData(DataBase[TinyDataParams]):
 
 
 class TinyModelParams(ModelBaseParams, builds=":TinyModel"):
-    """Two dense layers."""
+    """Dense layers."""
+
+    units: list[int] = param([16], help="units of the hidden layers")
 
 
 class TinyGraph(GraphBase[TinyModelParams]):
@@ -70,11 +72,14 @@ class TinyGraph(GraphBase[TinyModelParams]):
 
     def __init__(self, params: TinyModelParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
-        self.hidden = layers.Dense(16, activation="relu")
+        self.hidden = [layers.Dense(units, activation="relu") for units in params.units]
         self.logits = layers.Dense(2)
 
     def build_graph(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        logits = self.logits(self.hidden(inputs["x"]))
+        x = inputs["x"]
+        for layer in self.hidden:
+            x = layer(x)
+        logits = self.logits(x)
         return {"logits": logits, "pred": ops.softmax(logits)}
 
 
