@@ -1,5 +1,6 @@
 """A run's parameters on disk: the same JSON file in a run's directory and in an export."""
 
+import functools
 import json
 import platform
 from pathlib import Path
@@ -58,6 +59,7 @@ def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, 
         raise ScenarioError(f"{path}: {error}") from error
 
 
+@functools.cache
 def _version(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version  # slow to import
 
