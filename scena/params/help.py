@@ -131,11 +131,20 @@ def _first_paragraph(cls: type[Params]) -> str:
 
 
 def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
+    added: dict[str, Any] = {}
     for node in nodes:
         metavar, nargs = _values(node)
-        arguments: dict[str, Any] = {"metavar": metavar, "help": _escaped(_explained(node, tree)), "nargs": nargs}
-        action = group.add_argument(f"--{node.name}", **arguments)
-        action.choices_to_complete = value_choices(node)
+        text, choices = _escaped(_explained(node, tree)), value_choices(node)
+        if node.name in added:  # objects that share a name at the root: one flag chooses the class of either
+            action = added[node.name]
+            both = ((action.metavar, action.help), (metavar, text))
+            action.help = "; or ".join(f"{told} {values}" if "{" in str(values) else told for values, told in both)
+            action.metavar = "CLASS"
+            action.choices_to_complete = [*(action.choices_to_complete or []), *(choices or [])]
+            continue
+        action = group.add_argument(f"--{node.name}", metavar=metavar, help=text, nargs=nargs)
+        action.choices_to_complete = choices
+        added[node.name] = action
 
 
 def value_choices(node: Node) -> list[str] | None:

@@ -32,6 +32,44 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str, width: int = 120) -> 
     return capsys.readouterr().out
 
 
+class Batches(Params):
+    """How batches are made."""
+
+    size: int = param(8, help="samples of a batch")
+
+
+class Buckets(Batches):
+    """By length."""
+
+
+class Files(Params, abstract=True):
+    """Where samples come from."""
+
+
+class Lists(Files):
+    """Names in text files."""
+
+
+class Folders(Files):
+    """All files."""
+
+
+class SharedName(Params):
+    batches: Batches = param(flat="train", help="how batches are made")
+    files: Files = param(Lists(), flat="train", help="where samples come from")
+
+
+def test_one_flag_chooses_the_class_of_objects_that_share_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(SharedName(), ["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("--train CLASS") == 1
+    assert "how batches are made (default: Batches) {Batches,Buckets}; or where samples come from" in text
+    assert "{Lists,Folders}" in text
+    chosen = parse(SharedName(), ["--train", "Folders", "--train.size", "2"]).params
+    assert isinstance(chosen.files, Folders) and chosen.batches.size == 2
+
+
 @pytest.mark.parametrize(
     ("name", "words", "width"),
     [
