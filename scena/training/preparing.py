@@ -112,6 +112,7 @@ def compile_model(
         average,
         scale_loss=params.precision == "mixed_float16",
         distributed=distributed,
+        frozen=[variable.path for variable in model.non_trainable_variables],
     )
     model.compile(optimizer=optimizer, auto_scale_loss=False)
     return average, schedule

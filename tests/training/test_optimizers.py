@@ -169,6 +169,9 @@ def test_rules_of_rates_are_checked() -> None:
             SGD(lr_factors=[wrong])
     with pytest.raises(TrainingError, match="'encoder' fits no weight. The weights are:\n  kernel"):
         run(SGD(lr_factors=["encoder=0.1"]), [np.zeros(3)])
+    variable = keras.Variable(START.astype("float32"), name="kernel")
+    schedule = Constant(lr=0.1).create(1, 1)
+    assert create_optimizer(SGD(lr_factors=["encoder=0.1"]), schedule, [variable], frozen=["encoder/kernel"]).built
 
 
 def test_clipping() -> None:

@@ -1,6 +1,7 @@
 """From optimizer parameters to a Keras optimizer that is built for a model's weights."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -22,6 +23,7 @@ def create_optimizer(
     *,
     scale_loss: bool = False,
     distributed: bool = False,
+    frozen: Sequence[str] = (),
 ) -> keras.optimizers.Optimizer:
     """The optimizer that the parameters describe, following the schedule, with its state for these weights.
 
@@ -32,6 +34,7 @@ def create_optimizer(
         average: keeps a moving average of them.
         scale_loss: scale the loss dynamically, so that float16 gradients neither vanish nor overflow.
         distributed: the weights are those of one of several replicas, which sum their gradients.
+        frozen: the paths of weights that are not trained; a rule of `lr_factors` may be about them only.
     """
     extensions: list[Extension] = []
     inner = params
@@ -42,7 +45,7 @@ def create_optimizer(
         extensions.append(average)
     assert isinstance(inner, GradientOptimizerParams)
     base = with_momentum_of(learning_rate, type(inner).implementation(), inner)
-    base = rated(base, inner.lr_factors)
+    base = rated(base, inner.lr_factors, frozen)
     cls = extended(base, extensions)
     scaled: Any = keras.optimizers.LossScaleOptimizer
     if distributed:
