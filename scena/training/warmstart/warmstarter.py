@@ -1,5 +1,6 @@
 """`WarmStarter`: sets the first weights of a training from an export, a run, a checkpoint or a file of tensors."""
 
+import itertools
 import logging
 import re
 from pathlib import Path
@@ -19,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 Weights = list[tuple[str, np.ndarray[Any, Any]]]
 """Stored arrays with their paths, in order."""
+Row = tuple[str, str, str]
+MANY = 8
+"""More rows in a row than this that say the same are one."""
 
 
 class WarmStarter:
@@ -100,7 +104,7 @@ def _checkpoint(path: Path) -> Weights:
 
 
 def _table(targets: list[tuple[str, tuple[int, ...]]], stored: Weights, found: Matching, wanted: list[bool]) -> str:
-    rows = []
+    rows: list[Row] = []
     for i, (path, shape) in enumerate(targets):
         if not wanted[i]:
             rows.append(("left out", path, ""))
@@ -113,5 +117,21 @@ def _table(targets: list[tuple[str, tuple[int, ...]]], stored: Weights, found: M
         else:
             rows.append(("missing", path, ""))
     rows += [("not used", stored[i][0], "") for i in found.unused]
+    rows = _shortened(rows)
     width = max(len(path) for _, path, _ in rows) if rows else 0
     return "\n".join(f"  {what:<13}{path:<{width}}  {note}".rstrip() for what, path, note in rows)
+
+
+def _shortened(rows: list[Row]) -> list[Row]:
+    """Many weights in a row of which the same is to be said become one line with the path that they share."""
+    short: list[Row] = []
+    for (what, noted), group in itertools.groupby(rows, lambda row: (row[0], bool(row[2]))):
+        alike = list(group)
+        if len(alike) <= MANY or noted:
+            short += alike
+        else:
+            levels = zip(*(path.split("/") for _, path, _ in alike), strict=False)
+            shared = itertools.takewhile(lambda names: len(set(names)) == 1, levels)
+            place = "".join(f"{names[0]}/" for names in shared)
+            short.append((what, f"{place}… ({len(alike)} weights)", ""))
+    return short
