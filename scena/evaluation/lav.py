@@ -1,5 +1,6 @@
 """LAV, load and validate: losses, metrics and the evaluator's results of a model on some data."""
 
+import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -39,6 +40,7 @@ class LAV:
         self.evaluator: Evaluator[Any] = evaluator if evaluator is not None else Evaluator(None)
         self.results: dict[str, Any] = {}
         """What the last validation found."""
+        self._kept: list[tuple[DataGeneratorParams, DataPipeline]] = []
         self._model = built.validation_model()
         data = built.data
         self._engine = create_engine(
@@ -60,7 +62,17 @@ class LAV:
             progress: called with the number of samples of each batch.
             observer: called with each predicted sample.
         """
-        return self.run_pipeline(self.create_pipeline(source), progress, observer)
+        return self.run_pipeline(self._pipeline_for(source), progress, observer)
+
+    def _pipeline_for(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
+        """A pipeline that preloads its samples serves all validations on its source, as those after each epoch of a training."""
+        for known, pipeline in self._kept:
+            if known == source:
+                return pipeline
+        pipeline = self.create_pipeline(source)
+        if pipeline.keeps_samples and isinstance(source, DataGeneratorParams):
+            self._kept.append((copy.deepcopy(source), pipeline))
+        return pipeline
 
     def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         """The batches that a source is validated in."""

@@ -1,6 +1,7 @@
 """LAV: the same numbers for any batch size, several lists and models, a subclass, the command line."""
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,19 @@ def test_the_batch_size_does_not_matter(exports: list[Path]) -> None:
     assert set(results[0]) == {"loss", "acc", "said", "right"}
     for other in results[1:]:
         assert other == pytest.approx(results[0], abs=1e-6, rel=1e-6)
+
+
+def test_preloaded_samples_serve_the_next_validation(exports: list[Path], caplog: pytest.LogCaptureFixture) -> None:
+    params = lav_params(16)
+    expected = Evaluated.create_lav(exports[0], params).run(HalvesParams(count=50))
+    params.pipeline.preload = True
+    lav = Evaluated.create_lav(exports[0], params)
+    source = HalvesParams(count=50)
+    with caplog.at_level(logging.INFO, "scena.data"):
+        assert lav.run(source) == lav.run(HalvesParams(count=50)) == expected
+        source.count = 20
+        assert lav.run(source) != expected
+    assert [record.args[0] for record in caplog.records if "into memory" in record.msg + str(record.args)] == [50, 20]
 
 
 def test_run_eagerly_gives_the_same(exports: list[Path]) -> None:

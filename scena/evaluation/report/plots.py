@@ -64,6 +64,7 @@ def history_figure(history: list[dict[str, float]], names: list[str]) -> "Figure
         points = [(row["epoch"], row[name]) for row in history if name in row]
         axes.plot(*zip(*points, strict=True), marker="." if len(points) < 40 else "", label=name)
     axes.set_xlabel("epoch")
+    axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     axes.legend()
     axes.grid(alpha=0.3)
     return figure
