@@ -1,30 +1,13 @@
-"""What LAV shows beside loss and accuracy: the class that is recognised worst, and names in the report."""
+"""What LAV shows beside loss and accuracy."""
 
-from collections import Counter
-from typing import Any, Self
+from typing import Any
 
-from scena import Evaluator, EvaluatorParams, Sample
+from scena.scenario.classification.evaluator import ClassificationEvaluator
 
 
-class FlowersEvaluator(Evaluator[EvaluatorParams]):
-    """Accuracy of the worst class."""
-
-    def __init__(self, params: EvaluatorParams, names: list[str]) -> None:
-        super().__init__(params)
-        self.names = names
-
-    def class_names(self) -> list[str]:
-        return self.names
-
-    def __enter__(self) -> Self:
-        self.seen: Counter[int] = Counter()
-        self.right: Counter[int] = Counter()
-        return self
-
-    def update_state(self, sample: Sample) -> None:
-        label = int(sample.targets["label"])
-        self.seen[label] += 1
-        self.right[label] += int(sample.outputs["class"] == label)
+class FlowersEvaluator(ClassificationEvaluator):
+    """Adds the accuracy of the worst class. The class it extends counts by class, and has the names for the report."""
 
     def result(self) -> dict[str, Any]:
-        return {"worst_acc": min(self.right[label] / count for label, count in self.seen.items())}
+        worst = min(self.right[label] / count for label, count in self.seen.items())
+        return {**super().result(), "worst_acc": worst}

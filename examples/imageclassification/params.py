@@ -1,8 +1,6 @@
 """What can be set. Pure Python: `scena train examples.imageclassification --help` needs nothing else."""
 
-from pathlib import Path
-
-from scena import DataGeneratorParams, ModelBaseParams, ScenarioBaseParams, param
+from scena import ModelBaseParams, ScenarioBaseParams, param
 from scena.data.datasets.params import ImageFilesParams, SplitSourceParams
 from scena.data.image.augment.params import (
     ColorJitterParams,
@@ -37,12 +35,6 @@ class FlowersPipelines(ImagePipelines):
         flat="data",
         help="the pictures, for example ImageFiles or ImageRecords",
     )
-
-
-class PhotographsParams(DataGeneratorParams, builds=".data:Photographs"):
-    """Picture files of any size, for prediction."""
-
-    image_files: list[Path] = param(required=True, help="the pictures to predict")
 
 
 class FlowersDataParams(ImageDataParams, builds=".data:FlowersData"):

@@ -1,10 +1,13 @@
 """What holds the parts together."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena import DataGeneratorParams, PipelineMode, ScenarioBase, TrainerParams
+from scena.data.errors import DataError
+from scena.scenario.classification.params import PictureFilesParams
 
-from .params import FlowersPipelines, FlowersScenarioParams, PhotographsParams
+from .params import FlowersPipelines, FlowersScenarioParams
 
 if TYPE_CHECKING:
     from scena import DataBase, Trainer
@@ -18,13 +21,19 @@ class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
     @classmethod
     def create_trainer(cls, params: TrainerParams[FlowersScenarioParams, FlowersPipelines]) -> "Trainer":
         # the names of the classes are those of the folders; an export keeps them with the other parameters
-        source: Any = params.gen.source.create(PipelineMode.TRAINING)
+        images = params.gen.source
+        if images == FlowersPipelines().source and not Path("flowers").exists():
+            raise DataError(
+                "There is no folder 'flowers'. `python -m examples.imageclassification.draw flowers` draws one; or name the "
+                "folder of your pictures: --data.images FOLDER."
+            )
+        source: Any = images.create(PipelineMode.TRAINING)
         params.scenario.data.class_names = list(source.classes)
         return super().create_trainer(params)
 
     @classmethod
     def default_predict_source(cls, pipelines: FlowersPipelines) -> DataGeneratorParams:
-        return PhotographsParams()
+        return PictureFilesParams()
 
     def graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
         return {"n_classes": len(data.params.class_names)}

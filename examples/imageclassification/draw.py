@@ -1,10 +1,10 @@
-"""Draws a folder of flowers, so that the example runs without a download: `python -m examples.imageclassification.render flowers`.
+"""Draws a folder of flowers, so that the example runs without a download: `python -m examples.imageclassification.draw flowers`.
 
 Each class has its own build of blossom; place, size, turn, colours, background, light and noise are drawn at random.
 """
 
+import argparse
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ Rng = np.random.Generator
 
 def main() -> None:
     """Writes FOLDER/train and FOLDER/validation with a folder for each class."""
-    if len(sys.argv) not in (2, 3):
-        sys.exit("usage: python -m examples.imageclassification.render FOLDER [PICTURES_OF_A_CLASS]")
-    folder, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) == 3 else 160
-    write_flowers(folder, count)
-    print(f"{5 * count} pictures to train and {5 * (count // 4)} to validate in {folder}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the folder to write to")
+    parser.add_argument("--count", type=int, default=160, help="pictures of each class to train on (default: 160)")
+    arguments = parser.parse_args()
+    count = arguments.count
+    write_flowers(arguments.folder, count)
+    print(f"{5 * count} pictures to train and {5 * (count // 4)} to validate in {arguments.folder}")
 
 
 def write_flowers(folder: Path, count: int, seed: int = 0) -> None:
