@@ -122,6 +122,6 @@ class FacePipelines(TrainValParams[FaceSourceParams]):
         DataPipelineParams(batch_size=64, preload=True), flat=True, help="how training batches are made"
     )
     val: DataPipelineParams = param(
-        DataPipelineParams(batch_size=96), flat=True, help="how validation batches are made"
+        DataPipelineParams(batch_size=96, preload=True), flat=True, help="how validation batches are made"
     )
     train_val: FaceSourceParams = param(DrawnParams(), flat="data", help="the faces")

@@ -163,27 +163,3 @@ def test_mixed_precision(tmp_path: Path, precision: str) -> None:
     (half,), (single,) = (FaceScenario.create_trainer(p).train() for p in (params, full))
     assert half["loss"] == pytest.approx(single["loss"], rel=0.05)
     assert half["loss"] != single["loss"]
-
-
-@pytest.mark.parametrize(
-    "command", [c.text for b in console_blocks()[1:] for c in read_commands(b) if c.text.startswith("scena train")]
-)
-def test_the_readme_names_flags_that_exist(command: str, capsys: Any) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([*shlex.split(command)[1:], "--help"])
-    assert ended.value.code == 0, capsys.readouterr().err
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("block", console_blocks(), ids=lambda block: f"line{block.line}")
-def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path, block: Block) -> None:
-    """Each block is run as it is written; each `…_model` in it verifies new people: at most 5 % of errors, 10 % in the slower variants."""
-    for command in read_commands(block):
-        folder = f"PATH={Path(sys.executable).parent}:$PATH"
-        done = subprocess.run(
-            ["bash", "-c", f"{folder} {command.text}"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command.text}: {done.stdout}{done.stderr}"
-    for history in tmp_path.glob("*_model/history.csv"):
-        most = 0.05 if history.parent.name in ("faces_model", "center_model") else 0.1
-        assert min(row["lav_eer"] for row in read_history(history) if "lav_eer" in row) <= most

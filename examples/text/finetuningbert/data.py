@@ -27,9 +27,7 @@ class OwnPairs(RandomAccessGenerator[PairsParams]):
             (a, b, None) for a, b in zip(given[::2], given[1::2], strict=True)
         ]
         for path in params.files:
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                if line.strip():
-                    self.pairs.append(_parse(line, f"{path}:{number}"))
+            self.pairs += _read(path)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -41,6 +39,14 @@ class OwnPairs(RandomAccessGenerator[PairsParams]):
                 f"The pair {first!r}, {second!r} has no label: add a tab and 1 (the same) or 0 to its line."
             )
         return Sample(inputs=(first, second), targets=label, meta=f"{first} | {second}")
+
+
+def _read(path: Path) -> list[tuple[str, str, int | None]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"Cannot read the pairs in {path}: {error}.") from error
+    return [_parse(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _parse(line: str, place: str) -> tuple[str, str, int | None]:

@@ -35,7 +35,7 @@ class PairModel(ModelBase[PairModelParams]):
     """Learns from pairs with 1 (they say the same) or 0."""
 
     def create_graph(self) -> PairGraph:
-        return PairGraph(self.params)
+        return PairGraph(self.params, name="pair_graph")
 
     def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         wanted, logit = ops.cast(targets["same"], "float32"), outputs["logit"]
