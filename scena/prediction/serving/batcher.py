@@ -36,7 +36,8 @@ class Batcher:
     Args:
         predict: predicts samples one to one, in order.
         max_batch: samples in a batch at most; a larger group is a batch of its own.
-        max_delay: seconds that a group waits for others.
+        max_delay: seconds without a new group after which a batch begins. Groups that keep coming are waited for as long as the
+            last batch took, so that those who were answered together and ask again are answered together again.
         max_queue: samples that may wait.
         observe: called with the number of samples of each batch.
     """
@@ -61,6 +62,7 @@ class Batcher:
         self._lock = threading.Lock()
         self._waiting = 0
         self._closed = False
+        self._took = 0.0
         self._thread = threading.Thread(target=self._run, name="scena-batcher", daemon=True)
         self._thread.start()
 
@@ -101,29 +103,29 @@ class Batcher:
 
     def _run(self) -> None:
         carried: _Group | None = None
-        while True:
-            group = carried if carried is not None else self._groups.get()
+        while (group := carried or self._groups.get()) is not None:
             carried = None
-            if group is None:
-                return
-            batch, ended = [group], False
-            size, deadline = len(group.samples), time.monotonic() + self._max_delay
-            while size < self._max_batch:
-                try:
-                    following = self._groups.get(timeout=max(0.0, deadline - time.monotonic()))
-                except queue.Empty:
-                    break
-                if following is None:
-                    ended = True
-                    break
+            batch, size = [group], len(group.samples)
+            latest = time.monotonic() + max(self._max_delay, self._took)
+            while size < self._max_batch and (following := self._next(latest)) is not None:
                 if size + len(following.samples) > self._max_batch:
                     carried = following
                     break
                 batch.append(following)
                 size += len(following.samples)
+            begun = time.monotonic()
             self._answer(batch)
-            if ended:
-                return
+            self._took = time.monotonic() - begun
+
+    def _next(self, latest: float) -> _Group | None:
+        """The next group, if it comes soon after the one before it."""
+        try:
+            group = self._groups.get(timeout=max(0.0, min(self._max_delay, latest - time.monotonic())))
+        except queue.Empty:
+            return None
+        if group is None:
+            self._groups.put(None)  # the end, for later
+        return group
 
     def _answer(self, batch: list[_Group]) -> None:
         with self._lock:

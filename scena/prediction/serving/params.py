@@ -10,7 +10,7 @@ class ServeParams(Params):
     port: int = param(8501, ge=0, le=65535, help="the port to listen on (0: a free one)")
     name: str | None = param(None, help="the model's name in addresses (default: that of the scenario)")
     max_batch: int = param(32, ge=1, help="samples that are predicted together at most")
-    max_delay: float = param(1.0, ge=0, help="milliseconds that a sample waits for others to join its batch")
+    max_delay: float = param(1.0, ge=0, help="milliseconds without another sample after which a batch begins")
     max_queue: int = param(256, ge=1, help="samples that may wait; more are refused with status 429")
     max_body: int = param(10_000_000, ge=1, help="bytes of a request at most; more are refused with status 413")
     body_timeout: float = param(

@@ -94,7 +94,7 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
 def plain(value: Any) -> Any:
     """Arrays and numpy numbers as JSON values."""
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return value.tolist() if value.dtype.kind in "biuf" else plain(value.tolist())
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
