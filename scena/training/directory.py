@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from scena.training.errors import TrainingError
 
-MARKS = ("trainer_params.json", "checkpoint", "best", "export", "history.csv")
+PARAMS = "trainer_params.json"
+MARKS = (PARAMS, "checkpoint", "best", "export", "history.csv")
 """What shows that a directory already holds a run."""
 
 
@@ -93,6 +94,11 @@ def create_directory(directory: Path) -> None:
         raise TrainingError(
             f"Cannot write to the output directory {directory}: {error.strerror or error}. Choose another --trainer.output_dir."
         ) from error
+
+
+def withdraw(directory: Path) -> None:
+    """Makes room for the same command again, put right: what failed before its first step is no run."""
+    (directory / PARAMS).unlink(missing_ok=True)
 
 
 class _LogFile(logging.FileHandler):

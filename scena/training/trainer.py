@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
+from scena.data.errors import DataError
 from scena.devices.errors import WorkerLostError
 from scena.devices.select import select_devices
+from scena.errors import ScenaError
 from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
@@ -22,7 +24,7 @@ from scena.training.callbacks.tensorboard import TensorBoardEvents
 from scena.training.callbacks.tensorboard_extras import Profiler
 from scena.training.checkpoint import CheckpointStore
 from scena.training.connecting import connect, leading
-from scena.training.directory import create_directory, default_directory, log_file, run_paths, settle_paths
+from scena.training.directory import create_directory, default_directory, log_file, run_paths, settle_paths, withdraw
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.lock import locked
 from scena.training.loop import TrainingLoop
@@ -132,9 +134,15 @@ class Trainer:
         link: "Link | None" = None,
     ) -> None:
         fresh = before is None or not before.has_checkpoints()
-        run = prepare_run(self.params, self.scenario, directory, warm_start=fresh, link=link)
-        with leading(run.team):
-            self._lead(run, callbacks, requests, before, start)
+        run: TrainingRun | None = None
+        try:
+            run = prepare_run(self.params, self.scenario, directory, warm_start=fresh, link=link)
+            with leading(run.team):
+                self._lead(run, callbacks, requests, before, start)
+        except ScenaError as error:
+            if before is None and (run is None or (isinstance(error, DataError) and run.progress.step == 0)):
+                withdraw(directory)
+            raise
 
     def _lead(
         self,

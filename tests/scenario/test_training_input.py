@@ -69,6 +69,14 @@ def test_a_directory_that_holds_a_run_is_not_overwritten(tmp_path: Path) -> None
     assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("mistake", [{"gen__train_val__count": 0}, {"no_train_scope": "nothing"}], ids=["data", "flag"])
+def test_what_fails_before_the_first_step_is_no_run(tmp_path: Path, mistake: dict[str, Any]) -> None:
+    """The same command, put right, may use the same directory."""
+    with pytest.raises(ScenaError):
+        train(tmp_path / "run", **mistake)
+    assert len(train(tmp_path / "run")) == 2
+
+
 def test_an_output_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(
