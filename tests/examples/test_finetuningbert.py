@@ -99,6 +99,8 @@ def test_own_pairs_come_from_files(tmp_path: Path) -> None:
     file.write_text("It rains.\tThere is rain.\n")
     with pytest.raises(DataError, match="has no label: add a tab and 1"):
         OwnPairs(PairsParams(files=[file]), PipelineMode.TRAINING)[0]
+    with pytest.raises(DataError, match="There are no pairs: give --data.sentences"):
+        OwnPairs(PairsParams(), PipelineMode.PREDICTION)
     with pytest.raises(DataError, match=r"Cannot read the pairs in .*none.tsv: .*No such file"):
         OwnPairs(PairsParams(files=[tmp_path / "none.tsv"]), PipelineMode.TRAINING)
     file.write_text("It rains.\n")

@@ -20,6 +20,8 @@ class OwnPairs(RandomAccessGenerator[PairsParams]):
 
     def __init__(self, params: PairsParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
+        if not params.sentences and not params.files:
+            raise DataError("There are no pairs: give --data.sentences 'FIRST' 'SECOND' …, or --data.files FILE.")
         if len(params.sentences) % 2:
             raise DataError(f"A pair is two sentences; received {len(params.sentences)}: {params.sentences}.")
         given = params.sentences
