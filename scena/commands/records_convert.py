@@ -89,28 +89,53 @@ def _of_dataset(options: ConvertOptions) -> dict[str, Any]:
 
 
 def _write(sources: dict[str, Any], options: ConvertOptions) -> None:
-    from scena.data.records.convert import write_source
     from scena.data.records.writing import parse_shard
 
     shard = parse_shard(options.shard) if options.shard else None
-    for split, source in sources.items():
-        name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
-        total = len(source) if hasattr(source, "__len__") else None
-        with counting(f"writing {split}", -(-total // shard[1]) if total and shard else total) as progress:
-            count = write_source(
-                source,
-                options.output,
-                split=name,
-                shards=options.shards,
-                shard=shard,
-                compression=options.compression,
-                overwrite=options.force,
-                variable_shapes=options.variable_shapes,
-                progress=progress,
-            )
-        print(f"wrote {count:,} records of {split} into {options.output}")
-    if shard is None:
+    done: list[str] = []
+    try:
+        for split, source in sources.items():
+            _write_split(split, source, shard, options)
+            done.append(split)
+    except BaseException:
+        if done:
+            missing = [split for split in sources if split not in done]
+            print(f"{options.output} is not complete: it holds {', '.join(done)}, but not {', '.join(missing)}")
+        raise
+    if shard is None or _complete(options.output):
         _write_info(sources, options.output)
+
+
+def _complete(output: Location) -> bool:
+    """Whether this was the last of the jobs that write a file each."""
+    from scena.data.errors import DataError
+    from scena.data.location import located
+    from scena.data.records.record_set import splits_of
+
+    try:
+        return bool(splits_of(located(output)))
+    except DataError:
+        return False
+
+
+def _write_split(split: str, source: Any, shard: tuple[int, int] | None, options: ConvertOptions) -> None:
+    from scena.data.records.convert import write_source
+
+    name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
+    total = len(source) if hasattr(source, "__len__") else None
+    with counting(f"writing {split}", -(-total // shard[1]) if total and shard else total) as progress:
+        count = write_source(
+            source,
+            options.output,
+            split=name,
+            shards=options.shards,
+            shard=shard,
+            compression=options.compression,
+            overwrite=options.force,
+            variable_shapes=options.variable_shapes,
+            progress=progress,
+        )
+    print(f"wrote {count:,} records of {split} into {options.output}")
 
 
 def _write_info(sources: dict[str, Any], output: Location) -> None:

@@ -33,23 +33,36 @@ def run(arguments: list[str]) -> int:
     status = _verify(path, options) if options.verify or options.salvage else 0
     if status:
         return status
+    from scena.data.errors import DataError
+    from scena.data.image.sheet import save_sheet
     from scena.data.records.describe import describe_records, records_sheet
+    from scena.data.records.framing import RecordError
 
-    print(describe_records(path))
-    if options.contact_sheet is not None:
-        records_sheet(path, options.samples, options.seed).save(options.contact_sheet)
-        print(f"wrote {options.contact_sheet}")
+    try:
+        print(describe_records(path))
+        if options.contact_sheet is not None:
+            save_sheet(records_sheet(path, options.samples, options.seed), options.contact_sheet)
+            print(f"wrote {options.contact_sheet}")
+    except RecordError as error:
+        raise DataError(f"{error} --verify lists all damages, --salvage DIR saves what is whole.") from None
     return 0
 
 
 def _verify(path: str, options: InfoOptions) -> int:
+    from scena.data.errors import DataError
+    from scena.data.image.statistics import INFO_FILE
     from scena.data.location import is_folder, located, read_bytes
+    from scena.data.records.collect import collect_info
+    from scena.data.records.describe import info_of
     from scena.data.records.record_set import find_files, splits_of
     from scena.data.records.schema import SCHEMA_FILE
     from scena.data.records.verify import Verified, salvage_file, verify_file
+    from scena.data.records.writing import write_json
 
     where = located(path)
     files = [f for split in splits_of(where).values() for f in split] if is_folder(where) else find_files(path)
+    if not files:
+        raise DataError(f"The folder {path!r} holds no record files (*.tfrecord).")
     results: list[Verified] = []
     with counting("verifying", len(files)) as progress:
         for file in files:
@@ -61,6 +74,9 @@ def _verify(path: str, options: InfoOptions) -> int:
     if options.salvage is not None:
         with contextlib.suppress(FileNotFoundError):
             (options.salvage / SCHEMA_FILE).write_bytes(read_bytes(files[0].parent / SCHEMA_FILE))
+        known = info_of(path)
+        if known:
+            write_json(options.salvage / INFO_FILE, collect_info(options.salvage, known["classes"]))
         print(f"saved {sum(result.records for result in results):,} records into {options.salvage}")
     whole = sum(result.records for result in results)
     print(f"{len(files) - len(damaged)} of {len(files)} files are sound, {whole:,} whole records")

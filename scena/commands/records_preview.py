@@ -33,9 +33,9 @@ def run(arguments: list[str]) -> int:
     trainer: Any = parsed.params.trainer
     data = scenario(trainer.scenario).create_data()
     pictures = preview_pictures(data, trainer.gen, options)
-    from scena.data.image.sheet import contact_sheet
+    from scena.data.image.sheet import contact_sheet, save_sheet
 
-    contact_sheet(pictures, columns=options.copies + 1, size=options.size).save(options.picture)
+    save_sheet(contact_sheet(pictures, columns=options.copies + 1, size=options.size), options.picture)
     print(
         f"wrote {options.picture}: {len(pictures) // (options.copies + 1)} samples, each followed by {options.copies} versions"
     )

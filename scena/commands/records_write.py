@@ -34,6 +34,12 @@ def summary(info: dict[str, Any], folder: str) -> str:
 
     splits = (f"{name} {split['count']:,} ({split['files']} files)" for name, split in info["splits"].items())
     lines = [f"wrote {folder}: {len(info['classes'])} classes; {', '.join(splits)}"]
+    empty = [name for name, split in info["splits"].items() if not split["count"]]
+    if empty:
+        lines.append(
+            f"empty: {', '.join(empty)}. Shares are rounded down for each class and the rest goes to {list(info['splits'])[-1]}: "
+            "give more images, or other --split_fractions."
+        )
     if info["changed"]:
         lines.append("changed: " + ", ".join(f"{count} {what}" for what, count in info["changed"].items()))
     if info["left_out"]:

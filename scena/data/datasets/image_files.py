@@ -5,7 +5,7 @@ from scena.data.datasets.split_source import SplitSource
 from scena.data.datasets.splits import TRAIN_NAMES, VALIDATION_NAMES
 from scena.data.errors import DataError
 from scena.data.image.found import FoundImages, images_in_folders, images_in_table
-from scena.data.location import entries, is_folder, located, only_here, read_bytes
+from scena.data.location import entries, is_folder, located, only_here, read_bytes, reason_of
 from scena.data.sample import Sample
 
 SPLIT_FOLDERS = {*TRAIN_NAMES, *VALIDATION_NAMES, "test"}
@@ -43,6 +43,8 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
 
     def read(self, split: str, place: int) -> Sample:
         entry = self._found[split].entries[place]
-        return Sample(
-            inputs={"image": read_bytes(entry.path)}, targets={"label": entry.label}, meta={"name": entry.name}
-        )
+        try:
+            data = read_bytes(entry.path)
+        except OSError as error:
+            raise DataError(f"The image {entry.name!r} of {self.title()} cannot be read: {reason_of(error)}.") from None
+        return Sample(inputs={"image": data}, targets={"label": entry.label}, meta={"name": entry.name})

@@ -1,5 +1,7 @@
 """Image records as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
 
+from typing import Any
+
 from scena.data.datasets.params import ImageRecordsParams
 from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
@@ -10,7 +12,11 @@ from scena.data.sample import Sample
 
 
 class ImageRecords(SplitSource[ImageRecordsParams]):
-    """Reads records by index."""
+    """Reads records by index.
+
+    Attributes:
+        image_size: height and width of all images, if they are known to be the same.
+    """
 
     def title(self) -> str:
         return str(self.params.records)
@@ -25,7 +31,8 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
         if not files:
             raise DataError(f"The folder {str(folder)!r} holds no record files (*.tfrecord).")
         self.sets = {split or "all": RecordSet(paths) for split, paths in files.items()}
-        self.classes = info_of(folder).get("classes")
+        info = info_of(folder)
+        self.classes = info.get("classes")
         structure = next(iter(self.sets.values())).schema.structure
         for key in (self.params.image_key, self.params.label_key):
             if not isinstance(structure, dict) or key not in structure:
@@ -33,7 +40,9 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
                     f"The records of {self.title()} have no feature {key!r}; they have {', '.join(structure)}."
                 )
         self._named = "name" in structure
-        return {split: len(records) for split, records in self.sets.items()}
+        counts = {split: len(records) for split, records in self.sets.items()}
+        self.image_size = _one_size(info, counts)
+        return counts
 
     def read(self, split: str, place: int) -> Sample:
         record = self.sets[split][place]
@@ -46,3 +55,12 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
         """The record of a sample, as it is stored."""
         split, place = self.locate(index)
         return self.sets[split].data(place)
+
+
+def _one_size(info: dict[str, Any], counts: dict[str, int]) -> tuple[int, int] | None:
+    """The size that an info file gives, if it is one and the file is about these records."""
+    described = {split: value["count"] for split, value in info.get("splits", {}).items()}
+    ranges = info.get("sizes") or {}
+    if described != counts or any(low != high for low, high in ranges.values()) or not ranges:
+        return None
+    return ranges["height"][0], ranges["width"][0]

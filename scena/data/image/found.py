@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from typing import Any
 
 from scena.data.errors import DataError
@@ -41,9 +42,14 @@ class FoundImages:
     """
 
     def __init__(self, classes: list[str], entries: list[ImageEntry], left_out: list[tuple[str, str]]) -> None:
-        self.classes = classes
+        self.classes = [printable(name) for name in classes]
         self.entries = entries
-        self.left_out = left_out
+        self.left_out = [(printable(name), reason) for name, reason in left_out]
+
+
+def printable(name: str) -> str:
+    """The name of a file, with what is not text in it (a system without UTF-8 has written it) as \\xff."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def images_in_folders(folder: Any) -> FoundImages:

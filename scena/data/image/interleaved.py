@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.batch import Batch
 from scena.data.cursor import Cursor
 from scena.data.errors import DataError
 from scena.data.image.augment.random_tensors import sample_keys
-from scena.data.image.tensor_pipeline import TensorEngine
-from scena.data.inprocess import empty
+from scena.data.image.tensor_pipeline import TensorEngine, failed
 from scena.data.modes import PipelineMode
 from scena.data.records.tensors import tensorflow_opens
 from scena.data.work import Work
@@ -47,37 +45,6 @@ class InterleavedEngine(TensorEngine):
         """What the order depends on beside seed and epoch; stored with a position."""
         return {STATE: [self._cycle, self._buffer]} if self._shuffled else None
 
-    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`."""
-        if not self._sizes:
-            raise empty(self.work)
-        self._check(cursor)
-        epoch, number, samples = cursor.epoch, cursor.batch, cursor.samples
-        if number >= len(self._sizes):
-            if not repeat:
-                return
-            epoch, number, samples = epoch + 1, 0, 0
-        elements = self._elements(epoch, samples, None if repeat else len(self._sizes) - number)
-        try:
-            while True:
-                if number >= len(self._sizes):
-                    if not repeat:
-                        return
-                    epoch, number, samples = epoch + 1, 0, 0
-                try:
-                    element = next(elements)
-                except tf.errors.OpError as error:
-                    raise DataError(
-                        f"tf.data failed at {Cursor(epoch, number, samples)}: {_first_line(error)}"
-                    ) from error
-                size = self._sizes[number]
-                number, samples = number + 1, samples + size
-                yield self._batch(element, size, Cursor(epoch, number, samples, self.state))
-        finally:
-            close = getattr(elements, "close", None)
-            if close is not None:
-                close()
-
     def _check(self, cursor: Cursor) -> None:
         if not cursor.samples:
             return
@@ -90,11 +57,16 @@ class InterleavedEngine(TensorEngine):
             "Resuming reads past %d records of epoch %d; they are not decoded again.", cursor.samples, cursor.epoch
         )
 
-    def _elements(self, epoch: int, samples: int, count: int | None) -> Any:
-        chunks = self._chunks(epoch, samples)
+    def _explained(self, error: Any, cursor: Cursor) -> DataError:
+        return failed(error, cursor)  # other engines have another order, so none of them can name the sample
+
+    def _elements(self, cursor: Cursor, repeat: bool) -> Iterator[Any]:
+        self._check(cursor)
+        chunks = self._chunks(cursor.epoch, cursor.samples)
         if self._service is None:
             made = self._decoded(chunks)
-            return iter(made if count is None else made.take(count))
+            elements: Iterator[Any] = iter(made if repeat else made.take(len(self._sizes) - cursor.batch))
+            return elements
         from scena.data.service import served
 
         def work(numbered: Any) -> Any:
@@ -176,7 +148,3 @@ class InterleavedEngine(TensorEngine):
             }
 
         return tf.data.Dataset.counter(first_epoch, dtype=tf.int64).flat_map(one_epoch)
-
-
-def _first_line(error: Any) -> str:
-    return str(error.message).splitlines()[0]

@@ -13,6 +13,7 @@ from scena.data.location import read_bytes, reason_of
 
 KEPT_FORMATS = ("JPEG", "PNG")
 """What all readers of records decode alike; anything else is converted to PNG."""
+COUNTED_PIXELS = 1 << 15
 _ORIENTATION = 0x0112
 _PNG_DEPTH = 24  # the byte with the bits of a sample
 
@@ -58,6 +59,11 @@ def prepare_image(path: Any, params: ImagePreparationParams, statistics: bool = 
         raise UnreadableImageError("there is no such file") from None
     except OSError as error:
         raise UnreadableImageError(f"it cannot be read ({reason_of(error)})") from None
+    return prepare_data(data, params, statistics)
+
+
+def prepare_data(data: bytes, params: ImagePreparationParams, statistics: bool = True) -> PreparedImage:
+    """The same for the contents of an image file."""
     if not data:
         raise UnreadableImageError("the file is empty")
     try:
@@ -112,10 +118,17 @@ def _prepared(data: bytes, image: Any, params: ImagePreparationParams, statistic
         changes = changes or [f"converted to {params.format.upper()}"]
         kind = params.format.upper() if params.format != "auto" else ("JPEG" if source == "JPEG" else "PNG")
         image, data = _encoded(image, kind, params.jpeg_quality)
-    histogram = []
-    if statistics:
-        histogram = (image if image.mode == "RGB" else image.convert("RGB")).histogram()
-    return PreparedImage(data, image.height, image.width, histogram, changes)
+    return PreparedImage(data, image.height, image.width, _histogram(image) if statistics else [], changes)
+
+
+def _histogram(image: Any) -> list[int]:
+    """How often each value occurs in each channel; in a large image, in every n-th of its rows."""
+    # counting holds Python's lock: with all rows, two threads would prepare images hardly faster than one
+    apart = -(-image.width * image.height // COUNTED_PIXELS)
+    if apart > 1:
+        image = image.resize((image.width, max(1, image.height // apart)), Image.Resampling.NEAREST)
+    counts: list[int] = (image if image.mode == "RGB" else image.convert("RGB")).histogram()
+    return counts
 
 
 def _stays(image: Any, params: ImagePreparationParams) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from scena.data.errors import DataError
 from scena.data.image.prepare import to_eight_bits
+from scena.data.location import reason_of
 
 _TEXT = 14  # pixels below each picture
 
@@ -56,3 +58,16 @@ def contact_sheet(pictures: Sequence[tuple[Any, str]], *, columns: int = 8, size
         sheet.paste(image, (left + (size - image.width) // 2, top + (size - image.height) // 2))
         draw.text((left, top + size), text[: size // 5], fill="black", font=font)
     return sheet
+
+
+def save_sheet(sheet: Any, path: Path) -> None:
+    """Writes a picture in the format that its name says."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sheet.save(path)
+    except OSError as error:
+        raise DataError(f"The picture {str(path)!r} cannot be written: {reason_of(error)}.") from None
+    except ValueError:
+        raise DataError(
+            f"The name of the picture says its format, for example .png. Received: {str(path)!r}."
+        ) from None

@@ -18,7 +18,7 @@ from scena.data.datasets.image_records import ImageRecords
 from scena.data.errors import DataError
 from scena.data.generator import as_generator
 from scena.data.image.augment import tensors
-from scena.data.image.augment.operations import Cropping, OperationList
+from scena.data.image.augment.operations import Cropping, OperationList, Resize
 from scena.data.image.augment.params import AugmentParams, ImagePipelineParams
 from scena.data.image.augment.random import keys_of
 from scena.data.inprocess import InProcessEngine, empty
@@ -92,6 +92,9 @@ class TensorEngine:
         augment = processors[-1]
         assert isinstance(augment, AugmentParams)
         self._operations = OperationList(augment.operations)
+        self._spec = work.collator.inputs["image"]
+        self._size: tuple[int | None, int | None] = getattr(work.generator, "image_size", None) or (None, None)
+        self._single, self._between = single_images(self._operations, (*self._size, self._spec.shape[2]))
         self._start = Cursor()
         self._repeat = False
         self._dataset: Any = None
@@ -105,23 +108,38 @@ class TensorEngine:
         """The batches from `cursor` on; of one epoch only unless `repeat`. While one epoch ends, the next one begins."""
         if not self._sizes:
             raise empty(self.work)
+        elements: Any = None
+        try:
+            while True:
+                if cursor.batch >= len(self._sizes):
+                    if not repeat:
+                        return
+                    cursor = Cursor(cursor.epoch + 1)
+                if elements is None:
+                    elements = self._elements(cursor, repeat)
+                try:
+                    element = next(elements)
+                except tf.errors.OpError as error:
+                    raise self._explained(error, cursor) from error
+                size = self._sizes[cursor.batch]
+                cursor = Cursor(cursor.epoch, cursor.batch + 1, cursor.samples + size, self.state)
+                yield self._batch(element, size, cursor)
+        finally:
+            close = getattr(elements, "close", None)
+            if close is not None:
+                close()
+
+    @property
+    def state(self) -> Any:
+        """What the order depends on beside seed and epoch; stored with a position."""
+        return None
+
+    def _elements(self, cursor: Cursor, repeat: bool) -> Iterator[Any]:
+        """Batches as tensors from a position within an epoch on."""
         self._start, self._repeat = cursor, repeat
         if self._dataset is None:
             self._dataset = self._build()
-        epoch, number, samples = cursor.epoch, cursor.batch, cursor.samples
-        elements = iter(self._dataset)
-        while True:
-            if number >= len(self._sizes):
-                if not repeat:
-                    return
-                epoch, number, samples = epoch + 1, 0, 0
-            try:
-                element = next(elements)
-            except tf.errors.OpError as error:
-                raise self._explained(error, Cursor(epoch, number, samples)) from error
-            size = self._sizes[number]
-            number, samples = number + 1, samples + size
-            yield self._batch(element, size, Cursor(epoch, number, samples))
+        return iter(self._dataset)
 
     def close(self) -> None:
         """Nothing is kept."""
@@ -145,7 +163,7 @@ class TensorEngine:
             next(iter(InProcessEngine(self.work).batches(cursor, False)), None)
         except DataError as known:
             return known
-        return DataError(f"tf.data failed at {cursor}: {str(error.message).splitlines()[0]}")
+        return failed(error, cursor)
 
     def _build(self) -> Any:
         size = [self.work.pipeline.batch_size]
@@ -163,11 +181,11 @@ class TensorEngine:
 
     def _decoded(self, chunks: Any, options: bool = True) -> Any:
         """Batches from the records of each: parsed, decoded and augmented on all cores, prepared ahead, on the device."""
-        params, spec = self.work.pipeline, self.work.collator.inputs["image"]
+        params, spec = self.work.pipeline, self._spec
+        parallel = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": True}
         dataset = (chunks if self._stored else chunks.map(self._parse)).unbatch()
-        dataset = dataset.map(
-            lambda element: self._made(element, spec), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-        ).batch(params.batch_size, drop_remainder=True)
+        dataset = dataset.map(self._made, **parallel).batch(params.batch_size, drop_remainder=True)
+        dataset = dataset.map(self._finished, **parallel)
         if not options:
             return dataset
         if self._device is not None:
@@ -232,29 +250,65 @@ class TensorEngine:
             **named,
         }
 
-    def _made(self, element: Any, spec: Any) -> Any:
-        """A sample of the batch: decoded (only the part that is needed) and augmented."""
-        key, real, shape = element.pop("key"), element.pop("real"), element.pop("shape", None)
+    def _made(self, element: Any) -> Any:
+        """A sample of the batch: decoded (only the part that is needed), and changed by what runs on each image."""
+        real, shape = element.pop("real"), element.pop("shape", None)
+        u = tensors.uniforms(element.pop("key"), self._operations.draws)
 
         def image() -> Any:
             if shape is None:
-                made = self._image(element["image"], key, spec.shape[2])
-            else:
-                whole = tf.reshape(tf.io.decode_raw(element["image"], tf.uint8), shape)
-                u = tensors.uniforms(key, self._operations.draws)
-                made = self._operations.apply(tensors, tf.ensure_shape(whole, (None, None, spec.shape[2])), u)
-            return tf.ensure_shape(tf.cast(made, spec.dtype.name), spec.shape)
+                return self._image(element["image"], u)
+            whole = tf.reshape(tf.io.decode_raw(element["image"], tf.uint8), shape)
+            return self._operations.apply(tensors, self._sized(whole), u, last=self._single)
 
-        return {**element, "image": tf.cond(real, image, lambda: tf.zeros(spec.shape, spec.dtype.name))}
+        between = self._between
+        made = tf.cond(real, image, lambda: tf.zeros(between.shape, between.dtype))
+        return {**element, "image": tf.ensure_shape(made, between.shape), "u": u}
 
-    def _image(self, data: Any, key: Any, channels: int) -> Any:
+    def _image(self, data: Any, u: Any) -> Any:
         operations = self._operations
-        u = tensors.uniforms(key, operations.draws)
+        channels: Any = self._spec.shape[2]
         first = operations.operations[0]
         if not isinstance(first, Cropping):
-            return operations.apply(tensors, _with_channels(_decode(data), channels), u)
+            whole = self._sized(_with_channels(_decode(data), channels))
+            return operations.apply(tensors, whole, u, last=self._single)
         part = _with_channels(_decode_part(data, first, u[: first.draws]), channels)
-        return operations.apply(tensors, first.after(tensors, part), u, skip=1)
+        return operations.apply(tensors, first.after(tensors, part), u, 1, self._single)
+
+    def _sized(self, image: Any) -> Any:
+        return tf.ensure_shape(image, (*self._size, self._spec.shape[2]))
+
+    def _finished(self, element: Any) -> Any:
+        """A batch after the operations that run on all of its images at once."""
+        u = tf.transpose(element.pop("u"))[..., None, None, None]
+        images = self._operations.apply(tensors, element["image"], u, first=self._single)
+        shape = (images.shape[0], *self._spec.shape)
+        return {**element, "image": tf.ensure_shape(tf.cast(images, self._spec.dtype.name), shape)}
+
+
+def single_images(operations: OperationList, shape: tuple[int | None, ...]) -> tuple[int, Any]:
+    """How many operations have to run on each image, and what they leave to those that run on whole batches.
+
+    An operation runs on each image if sizes may differ before it, or if it or a later one is slower on whole batches.
+    """
+    with tf.Graph().as_default():
+        images = [tf.compat.v1.placeholder(tf.uint8, shape)]
+        for operation, drawn in operations.steps(tf.zeros([operations.draws], tf.float64)):
+            images.append(operation.apply(tensors, images[-1], drawn))
+    specs = [tf.TensorSpec(image.shape, image.dtype) for image in images]
+    single = len(operations.operations)
+    while single and None not in specs[single - 1].shape:
+        before, after, operation = specs[single - 1], specs[single], operations.operations[single - 1]
+        nothing = isinstance(operation, Resize) and before.shape == after.shape
+        if math.prod(before.shape[:2]) > operation.whole_batch and not nothing:
+            break
+        single -= 1
+    return single, specs[single]
+
+
+def failed(error: Any, cursor: Cursor) -> DataError:
+    """TensorFlow's error in one line."""
+    return DataError(f"tf.data failed at {cursor}: {str(error.message).splitlines()[0]}")
 
 
 def training_device() -> str | None:

@@ -15,13 +15,13 @@ import numpy as np
 from PIL import Image
 
 from scena.data.errors import DataError
-from scena.data.image.found import FoundImages, ImageEntry, as_report, images_in_folders, images_in_table
+from scena.data.image.found import FoundImages, ImageEntry, as_report, images_in_folders, images_in_table, printable
 from scena.data.image.params import ImagePreparationParams, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
 from scena.data.image.splits import balanced_splits, spread_over_files
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics
 from scena.data.location import Location, is_remote, located
-from scena.data.records.files import ShardWriter, sync_folder
+from scena.data.records.files import ShardWriter, make_folder, sync_folder
 from scena.data.records.record_set import shard_name
 from scena.data.records.schema import SCHEMA_FILE, Leaf, Schema
 from scena.data.records.writing import write_json
@@ -77,7 +77,7 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
         return _write_elsewhere(params, target, progress, found)
     if target.exists() and not params.force:
         raise DataError(f"{str(target)!r} exists already. Nothing was written; --force replaces it.")
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     aside = output / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
     for left in output.glob(f".{target.name}.writing-*"):
@@ -118,11 +118,11 @@ def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, 
     """Writes all images that can be read. If some cannot, the splits are made again without them."""
     entries, left_out = found.entries, list(found.left_out)
     while True:
-        aside.mkdir()
+        make_folder(aside)
         bad, info = _write_splits(params, found.classes, entries, aside, progress)
         if not bad:
             break
-        left_out += [(entry.name, reason) for entry, reason in bad.items()]
+        left_out += [(printable(entry.name), reason) for entry, reason in bad.items()]
         entries = [entry for entry in entries if entry not in bad]
         if not entries:
             raise DataError(f"None of the {len(found.entries)} images can be read:\n{as_report(left_out)}")

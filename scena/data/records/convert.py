@@ -1,6 +1,7 @@
 """Samples of any source as records: pictures with a class as image records, anything else with the schema of its values."""
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any
@@ -10,11 +11,14 @@ from PIL import Image
 
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, has_random_access
+from scena.data.image.params import ImagePreparationParams
+from scena.data.image.prepare import UnreadableImageError, prepare_data
 from scena.data.image.writer import IMAGE_SCHEMA
 from scena.data.records.schema import Leaf, Schema, make_structure
 from scena.data.records.writing import write_records
 from scena.data.sample import Sample
 
+_AS_IT_IS = ImagePreparationParams()
 LOOKED_AT = 100
 """Samples whose shapes are compared: axes that differ among them are variable."""
 
@@ -87,18 +91,21 @@ def is_image_sample(sample: Sample) -> bool:
 
 
 def image_record(sample: Sample) -> dict[str, Any]:
-    """The values of an image record; an array is stored as a PNG."""
+    """The values of an image record: as it is where all readers decode it alike; an array is stored as a PNG."""
     data, label = sample.inputs["image"], int(sample.targets["label"])
     if isinstance(data, bytes):
-        with Image.open(io.BytesIO(data)) as image:
-            width, height = image.size
+        try:
+            image = prepare_data(data, _AS_IT_IS, statistics=False)
+        except UnreadableImageError as error:
+            raise DataError(f"The image of {sample.identity()} cannot be stored: {error}.") from None
+        data, height, width = image.data, image.height, image.width
     else:
         height, width = data.shape[:2]
         file = io.BytesIO()
         Image.fromarray(data[..., 0] if data.shape[-1] == 1 else data).save(file, "PNG", compress_level=4)
         data = file.getvalue()
     name = sample.meta.get("name", "") if isinstance(sample.meta, dict) else ""
-    return {"image": data, "label": label, "height": height, "width": width, "name": str(name).encode()}
+    return {"image": data, "label": label, "height": height, "width": width, "name": os.fsencode(str(name))}
 
 
 def sample_value(sample: Sample) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a folder of records holds, in words."""
 
 from typing import Any
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -56,10 +57,11 @@ def describe_records(path: Any) -> str:
 
 def _described_images(info: dict[str, Any]) -> list[str]:
     splits = info["splits"]
-    width = max(map(len, info["classes"]), default=0)
-    lines = [f"{len(info['classes'])} classes:{'':<{max(0, width - 8)}}  {'  '.join(f'{name:>10}' for name in splits)}"]
+    rows = [(f"{len(info['classes'])} classes:", [f"{name:>10}" for name in splits])]
     for name in info["classes"]:
-        lines.append(f"  {name:<{width}}  " + "  ".join(f"{split['classes'][name]:>10,}" for split in splits.values()))
+        rows.append((f"  {name}", [f"{split['classes'][name]:>10,}" for split in splits.values()]))
+    width = max(_columns(name) for name, _ in rows)
+    lines = ["  ".join([name + " " * (width - _columns(name)), *counts]) for name, counts in rows]
     sizes = info.get("sizes") or {}
     if sizes:
         (low, high), (left, right) = sizes["height"], sizes["width"]
@@ -73,6 +75,11 @@ def _described_images(info: dict[str, Any]) -> list[str]:
     if info.get("left_out"):
         lines.append(f"left out: {len(info['left_out'])} files (named in {INFO_FILE})")
     return lines
+
+
+def _columns(text: str) -> int:
+    """How wide a text is on a terminal: Chinese and Japanese characters take two columns."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _bytes(size: float) -> str:

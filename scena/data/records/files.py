@@ -5,6 +5,7 @@ that a record is reached without decompressing all before it. The index beside a
 numpy's own format; without one, the file is scanned.
 """
 
+import contextlib
 import io
 import mmap
 import os
@@ -19,7 +20,7 @@ import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
-from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, scan
+from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, record_between, scan
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
 BLOCK_SIZE = 1 << 18
@@ -36,50 +37,84 @@ def index_path(path: Any) -> Any:
 
 
 class ShardWriter:
-    """Writes one record file. It appears under its name, with its index, when the `with` block ends without an error."""
+    """Writes one record file. It appears under its name, with its index, when the `with` block ends without an error.
+
+    Of several, `finish` each one first: what can fail then is over before the first one appears.
+    """
 
     def __init__(self, path: str | Path, compression: str = "") -> None:
         self.path = Path(path)
         self.count = 0
         self._entries: list[tuple[int, int]] = []
         self._temporary = self.path.with_name(f".{self.path.name}.writing-{os.getpid()}")
-        self._stream = open_sink(self._temporary, compression)
+        self._temporary_index = self.path.with_name(f".{self.path.name}.index.writing-{os.getpid()}")
+        self._finished = False
+        try:
+            self._stream = open_sink(self._temporary, compression)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
 
     def write(self, data: bytes) -> None:
         """Appends one record."""
-        self._entries.append(self._stream.write(frame(data)))
+        try:
+            self._entries.append(self._stream.write(frame(data)))
+        except OSError as error:
+            raise unwritable(self.path, error) from None
         self.count += 1
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: BaseException | TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
+        if kind is not None:
             self.discard()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.discard()
+            raise
+
+    def finish(self) -> None:
+        """Writes all there is to write, aside."""
+        if self._finished:
+            return
+        try:
+            size = self._stream.close()
+            with self._temporary_index.open("wb") as file:
+                np.save(file, np.array([*self._entries, (size, 0)], np.int64), allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+        self._finished = True
 
     def close(self) -> None:
         """Completes the file and gives it its name."""
-        size = self._stream.close()
-        write_index(self.path, np.array([*self._entries, (size, 0)], np.int64))
+        self.finish()
+        os.replace(self._temporary_index, index_path(self.path))
         os.replace(self._temporary, self.path)
         sync_folder(self.path.parent)
 
     def discard(self) -> None:
         """Removes what was written."""
-        self._stream.close()
+        with contextlib.suppress(OSError):  # a full disk has no room for what is about to be removed
+            self._stream.discard()
         self._temporary.unlink(missing_ok=True)
+        self._temporary_index.unlink(missing_ok=True)
 
 
-def write_index(path: Path, entries: np.ndarray[Any, Any]) -> None:
-    """Writes the index of a record file: a row for each record, and a last one with the size of the file."""
-    temporary = path.with_name(f".{path.name}.index.writing-{os.getpid()}")
-    with temporary.open("wb") as file:
-        np.save(file, entries, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, index_path(path))
+def unwritable(path: Any, error: OSError) -> DataError:
+    """The error for a file that cannot be written."""
+    return DataError(f"{str(path)!r} cannot be written: {reason_of(error)}.")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it, where they are missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -111,6 +146,10 @@ class PlainSink:
         os.fsync(self._file.fileno())
         self._file.close()
         return self._size
+
+    def discard(self) -> None:
+        """Closes the file as it is."""
+        self._file.close()
 
 
 class CompressedSink:
@@ -150,6 +189,10 @@ class CompressedSink:
         os.fsync(self._file.fileno())
         self._file.close()
         return self._size
+
+    def discard(self) -> None:
+        """Closes the file as it is."""
+        self._file.close()
 
 
 def open_sink(path: Path, compression: str) -> PlainSink | CompressedSink:
@@ -213,14 +256,25 @@ class RecordFile:
         return self._stored_index() is not None
 
     def _stored_index(self) -> np.ndarray[Any, Any] | None:
+        rows = self._rows_beside()
+        if rows is None or int(rows[-1, 0]) != self.size:
+            return None  # it belongs to another version of the file
+        return np.asarray(rows[:-1])
+
+    def _rows_beside(self) -> np.ndarray[Any, Any] | None:
         try:
             path = index_path(self.path)
             rows = np.load(io.BytesIO(read_bytes(path)) if is_remote(path) else path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
-        if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or int(rows[-1, 0]) != self.size:
-            return None  # it belongs to another version of the file
-        return np.asarray(rows[:-1])
+        return rows if rows.ndim == 2 and rows.shape[1] == 2 and len(rows) else None
+
+    def index_mismatch(self) -> str | None:
+        """What an index beside the file says otherwise: so a file is found out that was cut off between two records."""
+        rows = self._rows_beside()
+        if rows is None or int(rows[-1, 0]) == self.size:
+            return None
+        return f"its index was made for a file of {int(rows[-1, 0])} bytes with {len(rows) - 1} records"
 
     def _scanned_index(self) -> np.ndarray[Any, Any]:
         if self.compression:
@@ -236,12 +290,15 @@ class RecordFile:
 
     def __getitem__(self, place: int) -> bytes:
         if self._offsets is None:
-            # an item of a memoryview is a Python number at once, and nothing is copied
-            self._offsets = [np.ascontiguousarray(column).data for column in self.index.T]
-        starts, withins = self._offsets
-        if not self.compression:
-            return record_at(self._map if self._map is not None else self._buffer(), starts[place], self._name)
-        return record_at(self._block(starts[place]), withins[place], self._name)
+            # an item of a memoryview is a Python number at once
+            rows = self.index
+            second = rows[:, 1] if self.compression else np.append(rows[1:, 0], self.size)
+            self._offsets = [np.ascontiguousarray(column).data for column in (rows[:, 0], second)]
+        starts, second = self._offsets
+        if self.compression:
+            return record_at(self._block(starts[place]), second[place], self._name)
+        buffer = self._map if self._map is not None else self._buffer()
+        return record_between(buffer, starts[place], second[place], self._name)
 
     def __iter__(self) -> Iterator[bytes]:
         """All records in order; needs no index."""

@@ -50,6 +50,17 @@ def frame(data: bytes) -> tuple[bytes, bytes, bytes]:
     return length + FOOTER.pack(masked_crc(length)), data, FOOTER.pack(masked_crc(data))
 
 
+def record_between(buffer: Buffer, start: int, end: int, file: str) -> bytes:
+    """The data of the record whose frame goes from `start` to `end`, as an index says; raises RecordError if it is not whole."""
+    # a checksum that fits the data says all that the header could say
+    stop = end - 4
+    data = buffer[start + 12 : stop]
+    crc = crc32c(data)
+    if buffer[stop:end] == (((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF).to_bytes(4, "little"):
+        return data
+    return record_at(buffer, start, file)
+
+
 def record_at(buffer: Buffer, offset: int, file: str) -> bytes:
     """The data of the record that starts at `offset`; raises RecordError if it is not whole."""
     # one function for speed: a damaged length cannot lead to data with a fitting checksum, so that of the length is looked at

@@ -117,6 +117,7 @@ class RecordSet:
         self._open: OrderedDict[int, RecordFile] = OrderedDict()
         n, total = len(self.files), int(self._ends[-1])
         self._total = total
+        self._many = n > _OPEN_FILES
         self._interleaved = self.schema.interleaved and self.counts == [(total - k + n - 1) // n for k in range(n)]
 
     def __len__(self) -> int:
@@ -125,7 +126,8 @@ class RecordSet:
     def place(self, index: int) -> tuple[int, int]:
         """The file of a record, and its place within it."""
         if self._interleaved:
-            return index % len(self.files), index // len(self.files)
+            place, number = divmod(index, len(self.files))
+            return number, place
         number = int(np.searchsorted(self._ends, index, side="right"))
         return number, index - (int(self._ends[number - 1]) if number else 0)
 
@@ -133,10 +135,8 @@ class RecordSet:
         """The bytes of a record, checked."""
         if not 0 <= index < self._total:
             raise IndexError(f"There are {self._total} records; asked for number {index}.")
-        if len(self.files) == 1:
-            return self.files[0][index]
         number, place = self.place(index)
-        if len(self.files) > _OPEN_FILES and number not in self._open:
+        if self._many and number not in self._open:
             self._open[number] = self.files[number]
             if len(self._open) > _OPEN_FILES:
                 self._open.popitem(last=False)[1].close()

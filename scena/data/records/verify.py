@@ -5,7 +5,7 @@ from typing import Any
 
 from scena.data.errors import DataError
 from scena.data.records.example import parse_example
-from scena.data.records.files import RecordFile, ShardWriter
+from scena.data.records.files import RecordFile, ShardWriter, make_folder
 from scena.data.records.framing import Damage, salvage
 
 
@@ -64,6 +64,9 @@ def verify_file(path: Any, *, examples: bool = True, into: Any = None) -> Verifi
             into.write(part)
     if file.damage is not None:
         damages.append(Damage(len(contents), len(contents), file.damage))
+    mismatch = file.index_mismatch()
+    if mismatch is not None and not damages:
+        damages.append(Damage(file.size, file.size, mismatch))
     stored = file.size if not damages else 0
     del contents
     file.close()
@@ -77,7 +80,7 @@ def _lower(error: Exception) -> str:
 
 def salvage_file(path: Any, target: Path, compression: str = "") -> Verified:
     """Copies every whole record of a file to a new file."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     if target.exists():
         raise DataError(f"{str(target)!r} exists already: salvage into an empty folder.")
     with ShardWriter(target, compression) as writer:

@@ -11,7 +11,7 @@ from typing import Any
 
 from scena.data.errors import DataError
 from scena.data.location import entries, is_folder, is_remote, located
-from scena.data.records.files import ShardWriter, index_path, sync_folder
+from scena.data.records.files import ShardWriter, index_path, make_folder, sync_folder, unwritable
 from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.data.sending import check_writable, send_folder
@@ -28,12 +28,17 @@ def parse_shard(text: str) -> tuple[int, int]:
 def write_json(path: Path, value: Any) -> None:
     """Writes a JSON file that appears as a whole."""
     temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    finally:
+        temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
@@ -75,7 +80,7 @@ def write_records(
             written = _write(values, stored, Path(here), [file.name for file in files], compression)
             send_folder(Path(here), folder)
         return written
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return _write(values, stored, folder, [file.name for file in files], compression)
 
 
@@ -87,6 +92,8 @@ def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str]
         for value in values:
             writers[written % len(writers)].write(stored.encode(value))
             written += 1
+        for writer in writers:
+            writer.finish()
         # a stale index of a replaced file must not meet the new file
         for file in files:
             index_path(file).unlink(missing_ok=True)

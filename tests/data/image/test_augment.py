@@ -77,6 +77,43 @@ def test_numpy_and_tf_data_agree_on_100_images(name: str) -> None:
     assert changed > 25
 
 
+WHOLE_BATCHES = [
+    "Normalize",
+    "ColorJitter",
+    "ColorJitter unclipped",
+    "RandomRotate",
+    "RandomRotate nearest",
+    "Resize",
+    "Resize nearest",
+    "Cutout",
+]
+
+
+def test_which_operations_run_on_whole_batches() -> None:
+    lists = {name: OperationList(operations) for name, operations in OPERATIONS.items() if len(operations) == 1}
+    assert [name for name, one in lists.items() if one.operations[0].whole_batch] == WHOLE_BATCHES
+
+
+@pytest.mark.parametrize("channels", [3, 1])
+@pytest.mark.parametrize("name", WHOLE_BATCHES)
+def test_a_whole_batch_gives_what_100_single_images_give(name: str, channels: int) -> None:
+    images = [picture(number, 37, 48, channels) for number in range(100)]
+    operations = OperationList(OPERATIONS[name])
+    keys = keys_of(5, 2, range(100), 1)
+    u = tf.stack([tensors.uniforms(tf.constant(key), operations.draws) for key in keys])
+    batch = operations.apply(tensors, tf.constant(np.stack(images)), tf.transpose(u)[..., None, None, None]).numpy()
+    changed = 0
+    for image, key, theirs in zip(images, keys, batch, strict=True):
+        ours = operations.apply(arrays, image, uniforms(int(key), operations.draws))
+        single = operations.apply(tensors, tf.constant(image), tensors.uniforms(tf.constant(key), operations.draws))
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        scale = 1 if name == "Normalize" else 255
+        for other in (ours, single.numpy()):
+            np.testing.assert_allclose(theirs / scale, other / scale, rtol=0, atol=1e-4)
+        changed += ours.shape != image.shape or bool((ours != image).any())
+    assert changed > 90
+
+
 @pytest.mark.parametrize("name", ["ColorJitter", "RandomRotate", "Resize", "Cutout", "Pad"])
 def test_grey_images(name: str) -> None:
     image = picture(1, channels=1)

@@ -66,6 +66,49 @@ def test_both_engines_give_the_same_batches_over_epochs(folder: Path, name: str)
     assert_equal(ours, theirs, 1e-4 * (5 if normalised else 255))
 
 
+SMALL: list[p.OperationParams] = [
+    p.RandomHorizontalFlipParams(),
+    p.ColorJitterParams(),
+    p.RandomRotateParams(),
+    p.CutoutParams(length=5),
+    p.NormalizeParams(),
+]
+
+
+def test_small_images_of_one_size_are_augmented_as_whole_batches(tmp_path: Path) -> None:
+    images = class_folders(tmp_path / "flowers", {"daisy": 30}, size=(30, 28))
+    write_images(WriteImagesParams(output=tmp_path, name="set", images=images))
+    ours = batches(tmp_path / "set", 7, "python", augment=SMALL)
+    theirs = batches(tmp_path / "set", 7, "tf.data", augment=SMALL)
+    assert {batch.size for batch in ours} == {8}
+    assert {batch.epoch for batch in ours} == {0, 1, 2}
+    assert_equal(ours, theirs, 5e-4)
+
+
+@pytest.mark.parametrize(
+    ("operations", "size", "single"),
+    [
+        (SMALL, (32, 32), 1),
+        (SMALL, (None, None), 6),
+        (SMALL, (65, 64), 6),
+        ([p.RandomCropParams(size=[32, 32]), *SMALL], (None, None), 2),
+        ([*SMALL, p.RandomVerticalFlipParams()], (32, 32), 6),
+        ([p.RandomCropThenResizeParams(size=[224, 224]), p.NormalizeParams()], (None, None), 1),
+        ([p.RandomCropThenResizeParams(size=[96, 96]), p.ColorJitterParams(), p.NormalizeParams()], (None, None), 4),
+        ([p.NormalizeParams()], (None, None), 2),
+        ([], (None, None), 1),
+        ([], (32, 32), 0),
+    ],
+)
+def test_what_runs_on_single_images(operations: list[Any], size: Any, single: int) -> None:
+    from scena.data.image.augment.operations import OperationList
+    from scena.data.image.tensor_pipeline import single_images
+
+    last = [p.ResizeParams(size=[224, 224] if size == (None, None) else [32, 32])]
+    count, _ = single_images(OperationList([*operations, *last]), (*size, 3))
+    assert count == single
+
+
 def test_worker_processes_give_the_same_batches(folder: Path) -> None:
     augment = LISTS["crop first"]
     alone = batches(folder, 7, "python", augment=augment)

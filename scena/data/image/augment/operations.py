@@ -1,10 +1,12 @@
 """The operations, written once for numpy and TensorFlow.
 
 Each has `draws` (how many random numbers it takes) and `apply(b, image, u)`: `b` are the functions of `arrays.py` or of
-`tensors.py`, `u` its random numbers. Geometry is computed in 64 bits, so that both round to the same pixel.
+`tensors.py`, `u` its random numbers. Geometry is computed in 64 bits, so that both round to the same pixel. In TensorFlow, some
+work on a batch of images of one size as well; `whole_batch` says up to which size that is faster.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -13,12 +15,15 @@ from scena.data.errors import DataError
 from scena.data.image.augment import params as p
 
 P = TypeVar("P", bound=p.OperationParams)
+_SMALL = 64 * 64  # of larger images, a batch does not fit into the caches (docs/datasets.md)
 
 
 class Operation(Generic[P]):
     """Base of all operations."""
 
     draws: ClassVar[int] = 0
+    whole_batch: ClassVar[float] = 0
+    """Up to so many pixels of an image, tf.data runs it on whole batches."""
 
     def __init__(self, params: P) -> None:
         self.params = params
@@ -53,6 +58,8 @@ def _place(b: Any, u: Any, free: Any) -> Any:
 class Normalize(Operation[p.NormalizeParams]):
     """See NormalizeParams."""
 
+    whole_batch = math.inf
+
     def __init__(self, params: p.NormalizeParams) -> None:
         super().__init__(params)
         mean, std = params.mean, params.std
@@ -67,7 +74,7 @@ class Normalize(Operation[p.NormalizeParams]):
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The normalised image."""
-        return b.to_float(image) * self._factor + self._offset
+        return b.scale_channels(image, self._factor, self._offset)
 
 
 # YIQ: brightness and two axes of colour; turning those two turns the hue, stretching them changes the saturation
@@ -82,6 +89,7 @@ class ColorJitter(Operation[p.ColorJitterParams]):
     """See ColorJitterParams. All four changes together are one 3 × 3 matrix and an offset."""
 
     draws = 4
+    whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The image in other colours."""
@@ -124,6 +132,7 @@ class RandomRotate(Operation[p.RandomRotateParams]):
     """See RandomRotateParams."""
 
     draws = 1
+    whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The turned image."""
@@ -195,6 +204,8 @@ class RandomCropThenResize(Cropping[p.RandomCropThenResizeParams]):
 class Resize(Operation[p.ResizeParams]):
     """See ResizeParams."""
 
+    whole_batch = _SMALL
+
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The scaled image."""
         return b.resize(image, self.params.size, self.params.interpolation)
@@ -230,6 +241,7 @@ class Cutout(Operation[p.CutoutParams]):
     """See CutoutParams."""
 
     draws = 2
+    whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The image with a square painted over it."""
@@ -254,11 +266,16 @@ class OperationList:
         self.operations: list[Operation[Any]] = [params.create() for params in operations]
         self.draws = sum(operation.draws for operation in self.operations)
 
-    def apply(self, b: Any, image: Any, u: Any, skip: int = 0) -> Any:
-        """The image after all operations but the first `skip`; `u` are the random numbers of all."""
-        start = 0
-        for place, operation in enumerate(self.operations):
-            if place >= skip:
-                image = operation.apply(b, image, u[start : start + operation.draws])
-            start += operation.draws
+    def apply(self, b: Any, image: Any, u: Any, first: int = 0, last: int | None = None) -> Any:
+        """The image after the operations from `first` up to, but not including, `last`; `u` are the random numbers of all."""
+        for operation, drawn in self.steps(u, first, last):
+            image = operation.apply(b, image, drawn)
         return image
+
+    def steps(self, u: Any, first: int = 0, last: int | None = None) -> Iterator[tuple[Operation[Any], Any]]:
+        """Operations, each with its random numbers."""
+        start = 0
+        for place, operation in enumerate(self.operations[:last]):
+            if place >= first:
+                yield operation, u[start : start + operation.draws]
+            start += operation.draws
