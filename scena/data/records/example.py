@@ -1,7 +1,8 @@
 """`tf.train.Example` messages without TensorFlow: protobuf's own C parser with a description made here.
 
 A message is a map from names to lists of bytes, of float32 or of int64. A reader of our own in pure Python took six times
-as long (docs/decisions/0040).
+as long (docs/decisions/0040). But each part of a message that Python touches costs an object: so a second description leaves
+features encoded, and those with one value, which most have, are read from their few bytes here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,8 @@ Values = list[bytes] | np.ndarray[Any, Any]
 """The values of a feature: a list of bytes, or an array of float32 or int64."""
 
 
-def _example_class() -> Any:
-    """The message class, in a pool of its own: TensorFlow's description of it, if it is loaded too, does not collide."""
+def _message_classes(encoded_features: bool) -> dict[str, Any]:
+    """The message classes, in a pool of their own: TensorFlow's description, if it is loaded too, does not collide."""
     file = descriptor_pb2.FileDescriptorProto(name="scena/example.proto", package="scena", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
     lists = {"BytesList": field.TYPE_BYTES, "FloatList": field.TYPE_FLOAT, "Int64List": field.TYPE_INT64}
@@ -31,8 +32,9 @@ def _example_class() -> Any:
     features = file.message_type.add(name="Features")
     entry = features.nested_type.add(name="FeatureEntry", options=descriptor_pb2.MessageOptions(map_entry=True))
     entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
-    entry.field.add(name="value", number=2, type=field.TYPE_MESSAGE, type_name=".scena.Feature",
-                    label=field.LABEL_OPTIONAL)  # fmt: skip
+    value = entry.field.add(name="value", number=2, type=field.TYPE_BYTES, label=field.LABEL_OPTIONAL)
+    if not encoded_features:
+        value.type, value.type_name = field.TYPE_MESSAGE, ".scena.Feature"
     features.field.add(name="feature", number=1, type=field.TYPE_MESSAGE, type_name=".scena.Features.FeatureEntry",
                        label=field.LABEL_REPEATED)  # fmt: skip
     example = file.message_type.add(name="Example")
@@ -40,11 +42,14 @@ def _example_class() -> Any:
                       label=field.LABEL_OPTIONAL)  # fmt: skip
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("scena.Example"))
+    names = ("Example", "Feature")
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"scena.{name}")) for name in names}
 
 
 _MEMBERS = ("bytes_list", "float_list", "int64_list")
-_Example = _example_class()
+_Example, _Feature = _message_classes(False).values()
+_EncodedFeatures = _message_classes(True)["Example"]
+_LIST, _INTEGERS = 0x0A, 0x1A  # what field 1, and the list of integers in a feature, start with
 
 
 def encode_example(features: Mapping[str, int | Sequence[bytes] | np.ndarray[Any, Any]]) -> bytes:
@@ -71,19 +76,38 @@ def encode_example(features: Mapping[str, int | Sequence[bytes] | np.ndarray[Any
 
 
 def parse_example(data: bytes) -> Any:
-    """The features of an Example as protobuf's map; `values_of` reads one.
+    """The features of an Example as a map from their names to what `parse_feature`, `only_bytes` and `only_integer` read.
 
     Raises:
         DataError: the record holds something else.
     """
+    return _parsed(_EncodedFeatures, data).features.feature
+
+
+def check_example(data: bytes) -> None:
+    """Raises DataError if a record is not an Example in all its parts."""
+    _parsed(_Example, data)
+
+
+def parse_feature(feature: bytes) -> Any:
+    """One feature as a message."""
+    return _parsed(_Feature, feature, "A feature of {} bytes is not one of")
+
+
+def _parsed(kind: Any, data: bytes, wrong: str = "A record of {} bytes is not") -> Any:
     try:
-        return _Example.FromString(data).features.feature
+        return kind.FromString(data)
     except (message.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"A record of {len(data)} bytes is not a tf.train.Example: {error}.") from None
+        raise DataError(f"{wrong.format(len(data))} a tf.train.Example: {error}.") from None
 
 
-def values_of(feature: Any) -> Values:
-    """The values of one feature, whatever their kind."""
+def decode_example(data: bytes) -> dict[str, Values]:
+    """All features of an Example, by name."""
+    features = parse_example(data)
+    return {name: _values_of(parse_feature(features[name])) for name in sorted(features)}
+
+
+def _values_of(feature: Any) -> Values:
     kind = feature.WhichOneof("kind")
     if kind == "int64_list":
         return np.array(feature.int64_list.value, np.int64)
@@ -92,7 +116,52 @@ def values_of(feature: Any) -> Values:
     return list(feature.bytes_list.value)
 
 
-def decode_example(data: bytes) -> dict[str, Values]:
-    """All features of an Example, by name."""
-    features = parse_example(data)
-    return {name: values_of(features[name]) for name in sorted(features)}
+def before_bytes(size: int) -> bytes:
+    """What comes before the only value of a feature if that is a byte string of this size."""
+    inner = bytes([_LIST]) + _varint(size)
+    return bytes([_LIST]) + _varint(len(inner) + size) + inner
+
+
+def only_bytes(feature: bytes) -> bytes | None:
+    """The value of a feature that holds one byte string; None for any other."""
+    start = _inside(feature, 0)
+    start = start and _inside(feature, start)
+    return feature[start:] if start else None
+
+
+def only_integer(feature: bytes) -> int | None:
+    """The value of a feature that holds one integer, as it is commonly encoded; None for any other."""
+    size = len(feature)
+    if size < 5 or feature[0] != _INTEGERS or feature[1] != size - 2 or feature[2] != _LIST or feature[3] != size - 4:
+        return None
+    value, shift, last = 0, 0, feature[-1]
+    for byte in feature[4:-1]:
+        if byte < 128:
+            return None
+        value |= (byte & 127) << shift
+        shift += 7
+    if last > 127 or shift > 63:
+        return None
+    value = (value | last << shift) & 0xFFFFFFFFFFFFFFFF
+    return value if value < 1 << 63 else value - (1 << 64)
+
+
+def _inside(data: bytes, place: int) -> int:
+    """Where the contents of field 1 begin, if that is all there is from `place` on; else 0."""
+    if len(data) < place + 2 or data[place] != _LIST:
+        return 0
+    length = shift = 0
+    for start, byte in enumerate(data[place + 1 : place + 6], place + 2):
+        length |= (byte & 127) << shift
+        if byte < 128:
+            return start if start + length == len(data) else 0
+        shift += 7
+    return 0
+
+
+def _varint(value: int) -> bytes:
+    parts = []
+    while value > 127:
+        parts.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*parts, value])

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from scena.data.errors import DataError
-from scena.data.records.example import encode_example, parse_example
+from scena.data.records.example import (
+    before_bytes,
+    encode_example,
+    only_bytes,
+    only_integer,
+    parse_example,
+    parse_feature,
+)
 
 SCHEMA_FILE = "schema.json"
 FORMAT, VERSION = "scena-records", 1
@@ -123,46 +130,37 @@ class Leaf:
         return self._decode_array
 
     def _decode_int(self, features: Any) -> Any:
-        feature = features.get(self.key)
-        if feature is not None:
-            value = feature.int64_list.value
-            if len(value) == 1:
-                return value[0] if self.dtype == "int64" else self.numpy_dtype.type(value[0])
-        return self._decode_array(features)
+        value = only_integer(features.get(self.key, b""))
+        if value is None:
+            return self._decode_array(features)
+        return value if self.dtype == "int64" else self.numpy_dtype.type(value)
 
     def _decode_bytes(self, features: Any) -> Any:
-        feature = features.get(self.key)
-        if feature is not None:
-            value = feature.bytes_list.value
-            if len(value) == 1:
-                return value[0]
-        return self._decode_array(features)
+        value = only_bytes(features.get(self.key, b""))
+        return self._decode_array(features) if value is None else value
 
     def _raw_decoder(self) -> Callable[[Any], Any]:
         """For elements in one byte string, of a known shape: a closure, because this is what small records consist of."""
         key, dtype, shape = self.key, self.numpy_dtype, self.shape
-        size = math.prod(shape) * dtype.itemsize  # type: ignore[arg-type]
+        before = before_bytes(math.prod(shape) * dtype.itemsize)  # type: ignore[arg-type]
+        start, total = len(before), len(before) + math.prod(shape) * dtype.itemsize  # type: ignore[arg-type]
         flat, little, frombuffer = len(shape) == 1, sys.byteorder == "little", np.frombuffer
 
         def decode(features: Any) -> Any:
-            feature = features.get(key)
-            if feature is not None:
-                value = feature.bytes_list.value
-                if len(value) == 1:
-                    data = value[0]
-                    if len(data) == size:
-                        array = frombuffer(data, dtype)
-                        if not little:
-                            array = _native(array)
-                        return array if flat else array.reshape(shape)
-            return self._decode_array(features)
+            feature = features.get(key, b"")
+            if len(feature) != total or not feature.startswith(before):
+                return self._decode_array(features)
+            array = frombuffer(feature[start:], dtype)
+            if not little:
+                array = _native(array)
+            return array if flat else array.reshape(shape)
 
         return decode
 
     def _decode_array(self, features: Any) -> Any:
         shape = self.shape
         if self.shape_key is not None and self.shape_key in features:
-            shape = tuple(features[self.shape_key].int64_list.value)
+            shape = tuple(parse_feature(features[self.shape_key]).int64_list.value)
         flat = self._flat(features)
         wanted = tuple(-1 if size is None else size for size in shape)
         try:
@@ -177,7 +175,7 @@ class Leaf:
         """Nested lists of arrays."""
         rows: Any = self._flat(features).reshape(-1, *self.shape[1:])
         for axis in range(self.ragged_rank - 1, -1, -1):
-            splits = list(features[self.splits_key(axis)].int64_list.value)
+            splits = list(parse_feature(features[self.splits_key(axis)]).int64_list.value)
             rows = [rows[first:last] for first, last in pairwise(splits)]
         return rows
 
@@ -186,7 +184,7 @@ class Leaf:
             if self.optional:
                 return np.empty(0, self.numpy_dtype)
             raise DataError(f"A record has no feature {self.key!r}; it has {', '.join(sorted(features)) or 'none'}.")
-        feature = features[self.key]
+        feature = parse_feature(features[self.key])
         kind = feature.WhichOneof("kind")
         wanted = {"int64": "int64_list", "float": "float_list"}.get(self.stored, "bytes_list")
         if kind not in (wanted, None):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.data.errors import DataError
-from scena.data.records.example import parse_example
+from scena.data.records.example import check_example
 from scena.data.records.files import RecordFile, ShardWriter, make_folder
 from scena.data.records.framing import Damage, salvage
 
@@ -55,7 +55,7 @@ def verify_file(path: Any, *, examples: bool = True, into: Any = None) -> Verifi
         start, offset = offset, offset + len(part) + 16
         if examples:
             try:
-                parse_example(part)
+                check_example(part)
             except DataError as error:
                 damages.append(Damage(start, offset, f"its checksum is right, but {_lower(error)}"))
                 continue
