@@ -2,7 +2,9 @@
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import Any, Self
 
@@ -37,34 +39,65 @@ class BatchStream:
         self._skipped_before = len(work.skipped.identities) if work.skipped else 0
         self._batches = batches
         self._closed: Callable[[], None] | None = closed
-        self._ahead: list[Batch] = []
+        self._ahead: deque[Batch] = deque()
+        self._thread: ThreadPoolExecutor | None = None
+        self._making: Future[None] | None = None
+        self._failure: Exception | None = None
         self.cursor = cursor
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Batch:
-        batch = self._ahead.pop(0) if self._ahead else next(self._batches)
+        if not self._available():
+            raise self._failure or StopIteration
+        batch = self._ahead.popleft()
         self.cursor = batch.cursor
         return batch
 
     def take_block(self, max_batches: int) -> list[Batch]:
         """Up to `max_batches` consecutive batches of one epoch with equal shapes; an empty list at the end.
 
-        It waits for one batch, and then no longer than a moment for more: a slow pipeline gives short blocks.
+        It waits for one batch, and then no longer than a moment for more: a slow pipeline gives short blocks. An error is raised after
+        the batches that were made before it.
         """
         block: list[Batch] = []
         deadline = time.monotonic() + BLOCK_SECONDS
-        while len(block) < max_batches and (not block or time.monotonic() < deadline):
-            if not self._ahead:
-                following = next(self._batches, None)
-                if following is None:
-                    break
-                self._ahead.append(following)
+        while len(block) < max_batches and (not block or time.monotonic() < deadline) and self._available():
             if block and (self._ahead[0].shapes() != block[0].shapes() or self._ahead[0].epoch != block[0].epoch):
                 break
             block.append(next(self))
+        if not block and self._failure is not None:
+            raise self._failure
         return block
+
+    def make_ahead(self, batches: int) -> None:
+        """Makes the next batches in a thread while the caller computes.
+
+        Not with a fixed number of processes: workers are ahead anyway, and without any a debugger is to find all in one thread.
+        """
+        if self._work.pipeline.num_processes is None and self._making is None:
+            self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="scena-batches")
+            self._making = self._thread.submit(self._make, batches)
+
+    def _available(self) -> bool:
+        """Whether there is a batch, if need be after making it."""
+        if self._making is not None:
+            self._making.result()
+            self._making = None
+        if not self._ahead and self._failure is None:
+            self._make(1)
+        return bool(self._ahead)
+
+    def _make(self, batches: int) -> None:
+        deadline = time.monotonic() + BLOCK_SECONDS
+        try:
+            while len(self._ahead) < batches and time.monotonic() < deadline:
+                self._ahead.append(next(self._batches))
+        except StopIteration:
+            pass
+        except Exception as error:
+            self._failure = error
 
     @property
     def skipped(self) -> list[str]:
@@ -74,6 +107,8 @@ class BatchStream:
     def close(self) -> None:
         """Ends the stream and frees what it holds."""
         if self._closed is not None:
+            if self._thread is not None:
+                self._thread.shutdown()
             self._ahead.clear()
             self._batches.close()  # type: ignore[attr-defined]
             self._closed()

@@ -175,6 +175,8 @@ class TrainingLoop:
         progress = self.run.progress
         if self._watching:
             self._callbacks.on_train_batch_begin(progress.step_in_epoch)
+        if self._stream is not None:
+            self._stream.make_ahead(len(block))
         begun = time.perf_counter()
         with self.run.stopwatch.measuring("step"), naming_bad_tensors(block):
             steps = self._steps(block)
