@@ -4,22 +4,23 @@
 
 Contenders take turns in each round; what counts is the ratio to the plain loop of the same round, and of the rounds the median: a
 busy or throttled machine is then unfair to none. Heavy samples come in batches of 4, the others of 32. On a virtual machine whose host
-takes its cores away for a moment (steal time in /proc/stat) that measurement is repeated.
+takes its cores away for a moment (steal time in /proc/stat) that measurement is repeated. The same pure Python code is up to 8 %
+faster in one process than in the next (how its memory happens to lie), so those without workers run in a new process each time, as
+workers do.
 Then: whether memory grows with a million samples, and how fast samples of 50 MB pass.
 """
 
-import os
 import resource
 import statistics
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.options import read_options
 from benchmarks.pipeline_peers import contenders
+from benchmarks.pipeline_speed import speed_alone, undisturbed_speed
 from benchmarks.pipeline_work import BytesData, BytesDataParams, BytesParams, RangeStreamParams, calibrated_loops
 from scena.data import DataPipelineParams, PipelineMode
 from scena.params import Params, param
@@ -28,9 +29,6 @@ BATCH = {"heavy": 4, "medium": 32, "light": 32}
 """Samples in a batch: a batch must be short beside the time of a measurement, or its end decides the result."""
 WEIGHTS = {"heavy": 0.015, "medium": 0.0003, "light": 0.000005}
 BARS = {"heavy": {1: 0.97, 2: 1.85}, "medium": {1: 0.97, 2: 1.85}, "light": {2: 0.8}}
-STOLEN_SHARE = 0.02
-"""A measurement that lost more than this share of a core to the machine's host is repeated."""
-ATTEMPTS = 5
 Cell = tuple[str, str]
 
 
@@ -66,6 +64,9 @@ def measure(options: Options) -> dict[Cell, dict[str, float]]:
             speeds: dict[str, list[float]] = {name: [] for name in found}
             for _ in range(options.rounds):
                 for name, (how, workers) in found.items():
+                    if not workers:
+                        speeds[name].append(size * speed_alone(name, task, loops, size, options.seconds))
+                        continue
                     with how(task, loops, size, workers) as batches:
                         speeds[name].append(size * undisturbed_speed(batches, options.seconds))
             plain = speeds["plain loop"]
@@ -75,37 +76,6 @@ def measure(options: Options) -> dict[Cell, dict[str, float]]:
             }
             print(f"{task} {weight}: {1e6 / statistics.median(plain):.1f} µs a sample in a plain loop", flush=True)
     return ratios
-
-
-def undisturbed_speed(batches: Any, seconds: float) -> float:
-    """Batches per second while the host of a virtual machine left it its cores; after some attempts, as it is."""
-    for _ in range(ATTEMPTS):
-        before, begun = stolen_seconds(), time.perf_counter()
-        found = speed(batches, seconds)
-        if stolen_seconds() - before < STOLEN_SHARE * (time.perf_counter() - begun):
-            break
-    return found
-
-
-def stolen_seconds() -> float:
-    """What the host of this virtual machine took from its cores so far."""
-    path = Path("/proc/stat")
-    return int(path.read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK") if path.is_file() else 0.0
-
-
-def speed(batches: Any, seconds: float) -> float:
-    """Batches per second once it is running."""
-    warm = time.perf_counter()
-    count = 0
-    while count < 3 or time.perf_counter() - warm < 0.3 * seconds:
-        next(batches)
-        count += 1
-    start = time.perf_counter()
-    count = 0
-    while time.perf_counter() - start < seconds:
-        next(batches)
-        count += 1
-    return count / (time.perf_counter() - start)
 
 
 def print_table(ratios: dict[Cell, dict[str, float]]) -> None:
