@@ -107,7 +107,13 @@ def test_a_folder_is_divided_by_people(tmp_path: Path, face_files: list[Path]) -
         FolderParams(folder=tmp_path / "none").create(PipelineMode.TRAINING)
 
 
-@pytest.mark.parametrize("head", [ArcFaceParams(), SoftmaxCenterParams()], ids=lambda head: type(head).__name__)
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(ArcFaceParams(), id="arc_face"),
+        pytest.param(SoftmaxCenterParams(), id="center", marks=pytest.mark.long),
+    ],
+)
 def test_contract(tmp_path: Path, head: HeadParams, face_files: list[Path]) -> None:
     source = FaceFilesParams(image_files=face_files)
     run_scenario_test(FaceScenario, small_params(tmp_path, head), directory=tmp_path / "run", predict_source=source)
@@ -141,6 +147,7 @@ def test_a_short_training_its_report_and_a_comparison(
     assert "new_faces/900/0.png: 1.000 like new_faces/900/0.png" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_centers_are_part_of_a_resumed_training(tmp_path: Path) -> None:
     whole = small_params(tmp_path / "whole", SoftmaxCenterParams())
     expected = FaceScenario.create_trainer(whole).train()
@@ -154,7 +161,8 @@ def test_centers_are_part_of_a_resumed_training(tmp_path: Path) -> None:
         assert [row[name] for row in again] == [row[name] for row in expected]
 
 
-@pytest.mark.parametrize("precision", [pytest.param("mixed_bfloat16", marks=pytest.mark.long), "mixed_float16"])
+@pytest.mark.long
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(tmp_path: Path, precision: str) -> None:
     params = small_params(tmp_path / "run", SoftmaxCenterParams())
     params.precision, params.epochs = precision, 1
