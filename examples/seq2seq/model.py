@@ -24,28 +24,31 @@ class DatesGraph(GenericGraphBase[DatesModelParams]):
         self.logits = layers.Dense(SIZE)
 
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
-        memory, padding = self._encode(inputs["text"])
+        memory, present, state = self._encode(inputs["text"])
         before = ops.pad(targets["answer"][:, :-1], ((0, 0), (1, 0)), constant_values=START)
-        logits, _ = self._decode(before, memory, padding, None)
+        logits, _ = self._decode(before, memory, present, state)
         return {"logits": logits}
 
     def build_prediction_graph(self, inputs: Tensors) -> Tensors:
-        memory, padding = self._encode(inputs["text"])
+        memory, present, state = self._encode(inputs["text"])
         character = ops.full_like(inputs["text"][:, :1], START)
-        state, answer = None, []
+        answer = []
         for _ in range(ANSWER):
-            logits, state = self._decode(character, memory, padding, state)
+            logits, state = self._decode(character, memory, present, state)
             character = ops.cast(ops.argmax(logits, axis=-1), "int32")
             answer.append(character)
         return {"answer": ops.concatenate(answer, axis=1)}
 
-    def _encode(self, text: Any) -> tuple[Any, Any]:
+    def _encode(self, text: Any) -> tuple[Any, Any, Any]:
+        """What is known at each character, which of them are no padding, and the state that the decoder starts with."""
         present = ops.not_equal(text, 0)
-        return self.encoder(self.embedding(text), mask=present), present
+        memory = self.encoder(self.embedding(text), mask=present)
+        whole_text = memory[:, 0, self.params.units :]  # where reading backwards ends
+        return memory, present, whole_text
 
     def _decode(self, before: Any, memory: Any, present: Any, state: Any) -> tuple[Any, Any]:
         query, state = self.decoder(self.embedding(before), initial_state=state)
-        scores = ops.matmul(query, ops.transpose(self.keys(memory), (0, 2, 1)))
+        scores = ops.matmul(query, ops.transpose(self.keys(memory), (0, 2, 1))) / self.params.units**0.5
         scores = ops.where(ops.expand_dims(present, 1), scores, -1e9)
         context = ops.matmul(ops.softmax(scores, axis=-1), memory)
         return self.logits(ops.concatenate([query, context], axis=-1)), state

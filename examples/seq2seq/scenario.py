@@ -17,7 +17,7 @@ class DatesScenario(ScenarioBase[DatesScenarioParams, TrainValParams[DatesParams
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[DatesScenarioParams, TrainValParams[DatesParams]]:
         params = super().default_trainer_params()
-        params.epochs, params.learning_rate.lr = 10, 0.003
+        params.epochs, params.learning_rate.lr = 6, 0.003
         params.lav_every_n = Trigger(1)
         params.gen.train.batch_size, params.gen.val.batch_size = 64, 200
         return params
