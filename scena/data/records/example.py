@@ -50,6 +50,8 @@ _MEMBERS = ("bytes_list", "float_list", "int64_list")
 _Example, _Feature = _message_classes(False).values()
 _EncodedFeatures = _message_classes(True)["Example"]
 _LIST, _INTEGERS = 0x0A, 0x1A  # what field 1, and the list of integers in a feature, start with
+_BEFORE_INTEGER = {4 + size: bytes([_INTEGERS, size + 2, _LIST, size]) for size in range(1, 11)}
+"""What comes before the only value of a feature if that is an integer, by the length of the feature."""
 
 
 def encode_example(features: Mapping[str, int | Sequence[bytes] | np.ndarray[Any, Any]]) -> bytes:
@@ -131,18 +133,18 @@ def only_bytes(feature: bytes) -> bytes | None:
 
 def only_integer(feature: bytes) -> int | None:
     """The value of a feature that holds one integer, as it is commonly encoded; None for any other."""
-    size = len(feature)
-    if size < 5 or feature[0] != _INTEGERS or feature[1] != size - 2 or feature[2] != _LIST or feature[3] != size - 4:
+    if feature[:4] != _BEFORE_INTEGER.get(len(feature)):
         return None
-    value, shift, last = 0, 0, feature[-1]
-    for byte in feature[4:-1]:
+    value = feature[-1]  # seven bits in each byte, the lowest first; all but the last have the highest bit
+    if value > 127:
+        return None
+    for byte in feature[-2:3:-1]:
         if byte < 128:
             return None
-        value |= (byte & 127) << shift
-        shift += 7
-    if last > 127 or shift > 63:
-        return None
-    value = (value | last << shift) & 0xFFFFFFFFFFFFFFFF
+        value = (value << 7) + byte - 128
+    if value < 1 << 63:
+        return value
+    value &= 0xFFFFFFFFFFFFFFFF
     return value if value < 1 << 63 else value - (1 << 64)
 
 

@@ -122,18 +122,21 @@ class Leaf:
         if self.ragged_rank:
             return self._decode_ragged
         if self.shape == () and self.stored == "int64":
-            return self._decode_int
+            return self._int_decoder()
         if self.shape == () and self.stored == "bytes":
             return self._decode_bytes
         if self.stored == "raw" and None not in self.shape and self.shape:
             return self._raw_decoder()
         return self._decode_array
 
-    def _decode_int(self, features: Any) -> Any:
-        value = only_integer(features.get(self.key, b""))
-        if value is None:
-            return self._decode_array(features)
-        return value if self.dtype == "int64" else self.numpy_dtype.type(value)
+    def _int_decoder(self) -> Callable[[Any], Any]:
+        key, kind = self.key, int if self.dtype == "int64" else self.numpy_dtype.type
+
+        def decode(features: Any) -> Any:
+            value = only_integer(features.get(key, b""))
+            return self._decode_array(features) if value is None else value if kind is int else kind(value)
+
+        return decode
 
     def _decode_bytes(self, features: Any) -> Any:
         value = only_bytes(features.get(self.key, b""))
