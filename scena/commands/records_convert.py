@@ -89,21 +89,44 @@ def _of_dataset(options: ConvertOptions) -> dict[str, Any]:
 
 
 def _write(sources: dict[str, Any], options: ConvertOptions) -> None:
+    """A new data set appears as a whole; to a folder that is there already, splits are added one by one."""
+    from scena.data.location import is_remote, located
+    from scena.data.records.files import unwritable
     from scena.data.records.writing import parse_shard
+    from scena.durable import replace_directory
 
     shard = parse_shard(options.shard) if options.shard else None
-    done: list[str] = []
+    folder = located(options.output)
+    written: dict[str, int] = {}
+    if shard is None and not is_remote(folder) and not folder.exists():
+        try:
+            folder.with_name(f".{folder.name}.new").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        replace_directory(folder, lambda aside: _write_splits(sources, None, options, Location(aside), written))
+    else:
+        _write_splits(sources, shard, options, options.output, written)
+    for split, count in written.items():
+        print(f"wrote {count:,} records of {split} into {options.output}")
+
+
+def _write_splits(
+    sources: dict[str, Any],
+    shard: tuple[int, int] | None,
+    options: ConvertOptions,
+    output: Location,
+    written: dict[str, int],
+) -> None:
     try:
         for split, source in sources.items():
-            _write_split(split, source, shard, options)
-            done.append(split)
+            written[split] = _write_split(split, source, shard, options, output)
     except BaseException:
-        if done:
-            missing = [split for split in sources if split not in done]
-            print(f"{options.output} is not complete: it holds {', '.join(done)}, but not {', '.join(missing)}")
+        if written and output is options.output:
+            missing = [split for split in sources if split not in written]
+            print(f"{output} is not complete: it holds {', '.join(written)}, but not {', '.join(missing)}")
         raise
-    if shard is None or _complete(options.output):
-        _write_info(sources, options.output)
+    if shard is None or _complete(output):
+        _write_info(sources, output)
 
 
 def _complete(output: Location) -> bool:
@@ -118,15 +141,17 @@ def _complete(output: Location) -> bool:
         return False
 
 
-def _write_split(split: str, source: Any, shard: tuple[int, int] | None, options: ConvertOptions) -> None:
+def _write_split(
+    split: str, source: Any, shard: tuple[int, int] | None, options: ConvertOptions, output: Location
+) -> int:
     from scena.data.records.convert import write_source
 
     name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
     total = len(source) if hasattr(source, "__len__") else None
     with counting(f"writing {split}", -(-total // shard[1]) if total and shard else total) as progress:
-        count = write_source(
+        return write_source(
             source,
-            options.output,
+            output,
             split=name,
             shards=options.shards,
             shard=shard,
@@ -135,7 +160,6 @@ def _write_split(split: str, source: Any, shard: tuple[int, int] | None, options
             variable_shapes=options.variable_shapes,
             progress=progress,
         )
-    print(f"wrote {count:,} records of {split} into {options.output}")
 
 
 def _write_info(sources: dict[str, Any], output: Location) -> None:

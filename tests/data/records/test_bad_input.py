@@ -187,6 +187,21 @@ def test_a_conversion_that_stops_between_splits_says_what_is_missing(
     assert "already holds test-00000-of-00001.tfrecord" in shown.err
 
 
+def test_a_new_data_set_is_there_as_a_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["records", "convert", "--dataset", "digits", "--output", str(tmp_path / "digits")]
+    assert main([*arguments, "--splits", "train[:9]", "test[:0]"]) == 1
+    assert "gives no samples for 'test_-0'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    process = subprocess.Popen([sys.executable, "-m", "scena", *arguments], stdout=subprocess.DEVNULL)
+    while not list(tmp_path.glob(".digits.new/train-*.tfrecord")):
+        assert process.poll() is None
+    process.kill()
+    process.wait()
+    assert not (tmp_path / "digits").exists()
+    assert main(arguments) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["digits"]
+
+
 def test_converted_images_are_what_every_reader_decodes_alike(tmp_path: Path) -> None:
     images = tmp_path / "flowers" / "daisy"
     exif = Image.Exif()
