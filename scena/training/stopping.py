@@ -15,10 +15,11 @@ TIME_IS_UP = 75
 """The exit status after a time limit: "temporary failure" in sysexits.h, so that a job script can tell it from an error."""
 
 
-class StopRequested(
-    BaseException
-):  # no Exception, as KeyboardInterrupt is none: nobody on its way may take it for an error
-    """Ends the training loop between two steps or in a validation; the state is good to be saved."""
+class StopRequested(BaseException):
+    """Ends the training loop between two steps or in a validation; the state is good to be saved.
+
+    As little an Exception as KeyboardInterrupt: nobody on its way may take it for an error.
+    """
 
 
 class StopRequests:
