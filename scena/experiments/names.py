@@ -17,7 +17,7 @@ def flat_values(trainer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _collect(value: Any, path: tuple[str, ...], values: dict[str, Any]) -> None:
-    if isinstance(value, dict) and CLASS in value:
+    if isinstance(value, dict) and (CLASS in value or not path):
         if path:
             values[flag_name(path)] = value[CLASS]
         for key, item in value.items():
