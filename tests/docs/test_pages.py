@@ -17,9 +17,16 @@ def is_run(block: Block) -> bool:
     return block.language in ("python", "console") or block.title is not None
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in PAGES if any(map(is_run, BLOCKS[p]))]
-)
+LONG = {"docs/howto/gpus.md", "docs/howto/cats-and-dogs.md", "docs/howto/multi-worker.md"}
+"""Pages that train several times."""
+
+
+def parameter(page: Path) -> object:
+    name = str(page.relative_to(ROOT))
+    return pytest.param(page, id=name, marks=[pytest.mark.long] if name in LONG else [])
+
+
+@pytest.mark.parametrize("page", [parameter(page) for page in PAGES if any(map(is_run, BLOCKS[page]))])
 def test_code_of_the_page_runs(page: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.docs.run_page", str(page)],

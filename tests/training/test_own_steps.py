@@ -130,6 +130,7 @@ def test_the_rate_falls_when_nothing_improves(tmp_path: Path) -> None:
     np.testing.assert_allclose(shares, [1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25], rtol=1e-5)
 
 
+@pytest.mark.long
 def test_the_rate_falls_the_same_when_the_run_is_resumed_in_between(tmp_path: Path) -> None:
     rate = ReduceOnPlateau(lr=1e-9, decay=0.5, patience=2)
     whole = train_toy(tmp_path / "whole", learning_rate=rate, epochs=6).history

@@ -32,7 +32,7 @@ def test_layers_compute_in_half_precision_and_all_that_is_seen_is_float32(tmp_pa
     assert keras.config.dtype_policy().name == "float32"  # what comes after is as before
 
 
-@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("precision", [pytest.param("mixed_bfloat16", marks=pytest.mark.long), "mixed_float16"])
 def test_a_training_in_half_precision_is_close_to_a_full_one_and_its_export_predicts(
     tmp_path: Path, precision: str
 ) -> None:
