@@ -17,7 +17,7 @@ def is_run(block: Block) -> bool:
     return block.language in ("python", "console") or block.title is not None
 
 
-LONG = {"docs/howto/gpus.md", "docs/howto/cats-and-dogs.md", "docs/howto/multi-worker.md"}
+LONG = {f"docs/howto/{name}.md" for name in ("cats-and-dogs", "checkpoints", "gpus", "mixed-precision", "multi-worker")}
 """Pages that train several times."""
 
 
