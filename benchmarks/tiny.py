@@ -31,14 +31,18 @@ class NumbersParams(DataGeneratorParams, builds=":Numbers"):
 
 
 class Numbers(RandomAccessGenerator[NumbersParams]):
-    """Eight numbers, and which half of them is larger."""
+    """Some numbers, and which half of them is larger."""
+
+    features = 8
+    validated = 1600
 
     def __init__(self, params: NumbersParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
         training = mode == PipelineMode.TRAINING
         rng = np.random.default_rng(1 if training else 2)
-        self.numbers = rng.normal(size=(params.count if training else 1600, 8)).astype("float32")
-        self.larger = (self.numbers[:, :4].sum(1) > self.numbers[:, 4:].sum(1)).astype("int32")
+        count, half = params.count if training else self.validated, self.features // 2
+        self.numbers = rng.normal(size=(count, self.features)).astype("float32")
+        self.larger = (self.numbers[:, :half].sum(1) > self.numbers[:, half:].sum(1)).astype("int32")
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -52,10 +56,12 @@ class TinyDataParams(DataBaseParams, builds=":TinyData"):
 
 
 class TinyData(DataBase[TinyDataParams]):
-    """Eight numbers in, a class out."""
+    """Numbers in, a class out."""
+
+    features = Numbers.features
 
     def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"x": ArraySpec((8,), "float32")}
+        return {"x": ArraySpec((self.features,), "float32")}
 
     def _target_layer_specs(self) -> dict[str, ArraySpec]:
         return {"y": ArraySpec((), "int32")}

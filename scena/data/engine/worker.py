@@ -3,7 +3,6 @@
 It imports what its parameters need, and nothing of TensorFlow unless a user's module does.
 """
 
-import gc
 import os
 import signal
 import socket
@@ -44,7 +43,6 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
     except Exception as error:
         channel.send(["broken", *describe_failure(error)])
         return
-    gc.freeze()  # what is there now stays: no need to look through it again and again
     try:
         server.run()
     except OSError:  # the parent closed its end while we wrote
