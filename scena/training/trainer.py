@@ -178,7 +178,7 @@ class Trainer:
             raise self._interrupted(state, requests) from None
         except WorkerLostError as error:
             state.writer.close()
-            raise WorkerLostError(f"{error} {store.last_good()} Go on with: scena resume {run.directory}") from error
+            raise WorkerLostError(f"{error} {store.last_good()} Go on with: {_resume_command(run)}") from error
         except TrainingError as error:
             raise type(error)(f"{error} {store.last_good()}") from error
         finally:
@@ -192,7 +192,7 @@ class Trainer:
 
     def _interrupted(self, state: TrainingState, requests: StopRequests) -> TrainingError:
         """Saves the state after a signal or at the end of the time; returns what to leave with."""
-        progress, directory = state.run.progress, state.run.directory
+        progress = state.run.progress
         where = f"Stopped by {requests.reason} at step {progress.step} (epoch {progress.epoch + 1})."
         if progress.step and state.begun:
             state.save()
@@ -200,7 +200,7 @@ class Trainer:
         if state.writer.failure is not None:
             return TrainingError(f"{where} {state.writer.failure}")
         return TrainingInterrupted(
-            f"{where} Nothing is lost; go on with: scena resume {directory}", requests.exit_status
+            f"{where} Nothing is lost; go on with: {_resume_command(state.run)}", requests.exit_status
         )
 
     def _finish(self, run: TrainingRun, before: Resumption) -> None:
@@ -222,3 +222,8 @@ class Trainer:
         if self.best is not None:
             self.scenario.complete_export(run.built, run.paths.best)
         logger.info("Done: %s", run.directory)
+
+
+def _resume_command(run: TrainingRun) -> str:
+    together = run.params.device.dist_strategy == "multi_worker"
+    return f"scena {'launch --workers N ' if together else ''}resume {run.directory}"

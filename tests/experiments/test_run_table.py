@@ -105,3 +105,9 @@ def test_what_is_wrong_is_said(runs: Path, tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "empty").mkdir()
     assert main(["runs", str(tmp_path / "empty")]) == 0 and find_runs([tmp_path / "empty"]) == []
     assert "There are no runs in" in capsys.readouterr().err
+
+
+def test_parameters_without_a_class_are_listed_too(tmp_path: Path) -> None:
+    """A run that another program wrote, or one whose file names no class at its root."""
+    (tmp_path / "trainer_params.json").write_text('{"scenario": "some:Thing", "trainer": {"epochs": 3}}')
+    assert read_run(tmp_path).params == {"trainer.epochs": 3}
