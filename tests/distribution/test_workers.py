@@ -85,7 +85,8 @@ def test_a_killed_worker_ends_the_training_and_it_goes_on_exactly(zygote: Zygote
     assert time.monotonic() - killed < 60
     assert other.wait() == -signal.SIGKILL
     assert "orker 1 (127.0.0.1:" in chief.text and "is lost: it ended, or does not answer any more" in chief.text
-    assert f"The last checkpoint is {cut / 'checkpoint'}" in chief.text and f"scena resume {cut}" in chief.text
+    assert f"The last checkpoint is {cut / 'checkpoint'}" in chief.text
+    assert f"scena launch --workers N resume {cut}" in chief.text
     again = start_workers(zygote, 2, cut, ["resume", str(cut)], "--data.pre_proc.processors.Jitter.seconds 0.001")
     assert [worker.wait() for worker in again] == [0, 0], again[0].text
     assert fingerprint(cut) == fingerprint(whole)
