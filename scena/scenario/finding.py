@@ -77,10 +77,17 @@ def defined_scenarios(path: Path) -> list[str]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
         return []
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    return [
-        node.name for node in classes if any("Scenario" in ast.unparse(base).partition("[")[0] for base in node.bases)
-    ]
+    classes = {
+        node.name: [ast.unparse(base).partition("[")[0] for base in node.bases]
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    return [name for name, bases in classes.items() if _is_scenario(bases)]
+
+
+def _is_scenario(bases: list[str]) -> bool:
+    """Whether a class with these bases can be trained; parameters cannot, nor what is still generic."""
+    return "Generic" not in bases and any("Scenario" in base and not base.endswith("Params") for base in bases)
 
 
 def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:
