@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     select_devices(params.device)
     with counting("Batches", options.steps) as progress:
         found = find_rate(options, params, scenario(params.scenario), progress)
-    found.draw(options.picture)
     print(f"--learning_rate.lr {found.suggestion:.2g}")
+    found.draw(options.picture)
     print(f"# the loss falls fastest there ({len(found.rates)} batches tried; picture: {options.picture})")
     return 0

@@ -30,6 +30,8 @@ def draw_curves(
         logarithmic: whether the x axis is logarithmic.
         mark: an x value to mark.
     """
+    if not path.suffix:  # matplotlib would write another file, with a suffix
+        raise TrainingError(f"The name of the picture says its format, for example .png. Received: {path}.")
     figure_cls, canvas_cls = _matplotlib()
     figure = figure_cls(figsize=(8, 4.5), layout="constrained")
     canvas_cls(figure)

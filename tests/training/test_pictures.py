@@ -19,7 +19,7 @@ def test_a_picture_of_the_schedule(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "pictures" / "lr.png"
     flags = ["--learning_rate", "OneCycle", "--learning_rate.lr", "0.1", "--trainer.epochs", "5"]
     assert main(["params", "tests.toy", "--plot_lr", str(file), *flags]) == 0
-    assert "OneCycle over 5 epochs (4 steps)" in capsys.readouterr().out
+    assert "OneCycle over 5 epochs of 4 steps" in capsys.readouterr().out
     with Image.open(file) as opened:
         picture = opened.convert("RGB")
     assert picture.size == (800, 450)
@@ -29,6 +29,9 @@ def test_a_picture_of_the_schedule(tmp_path: Path, capsys: Any) -> None:
 def test_a_picture_that_cannot_be_written_is_said(tmp_path: Path, capsys: Any) -> None:
     assert main(["params", "tests.toy", "--plot_lr", str(tmp_path / "lr.nothing")]) == 1
     assert "Cannot write the picture" in capsys.readouterr().err
+    assert main(["params", "tests.toy", "--plot_lr", str(tmp_path / "lr")]) == 1
+    assert "The name of the picture says its format, for example .png." in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_finder_suggests_a_rate_and_draws_it(tmp_path: Path, capsys: Any) -> None:

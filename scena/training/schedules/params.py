@@ -125,6 +125,7 @@ class Noam(ChangingRateParams, builds=".schedules:NoamSchedule"):
     warmup: Trigger = param(
         Trigger(4000, "steps"), aliases=["warmup_epochs"], help="where the curve is highest, in epochs or steps"
     )
+    warmup_from: float = param(0.0, hidden=True, help="the curve itself says where it starts")
 
     def __post_init__(self) -> None:
         super().__post_init__()

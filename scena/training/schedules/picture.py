@@ -41,6 +41,6 @@ def draw_schedule(params: TrainerParams[Any, Any], data: Any, path: Path) -> str
         second=second,
     )
     return (
-        f"{path}: {name} over {params.epochs} epochs ({length}), from {rates[0]:.3g} to {rates[-1]:.3g}, "
+        f"{path}: {name} over {params.epochs} epochs of {length}, from {rates[0]:.3g} to {rates[-1]:.3g}, "
         f"highest {rates.max():.3g}"
     )
