@@ -4,6 +4,7 @@ from pathlib import Path
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
 from scena.commands.scenario_argument import root_of, start_work
+from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 
 USAGE = """usage: scena adapt DIR --out DIR2 [--data.…] [--model.…] [--evaluator.…]
@@ -24,7 +25,7 @@ def run(arguments: list[str]) -> int:
     """Adapts an exported model."""
     if not arguments or arguments[0].startswith("-"):
         if asks_for_help(arguments):
-            print(USAGE)
+            print_usage(USAGE)
             return 0
         raise ParamsError("name the model first: scena adapt RUN/best --out NEW_DIRECTORY --model.…")
     options, rest = parse_options(AdaptOptions, arguments[1:])

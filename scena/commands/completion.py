@@ -1,5 +1,6 @@
 """`scena completion bash|zsh`: what a shell loads to complete Scena's commands and flags."""
 
+from scena.commands.usage import print_usage
 from scena.params.completion import shell_code
 from scena.params.errors import ParamsError
 
@@ -14,7 +15,7 @@ Prints the shell code that completes commands, scenarios and the flags of the cu
 def run(arguments: list[str]) -> int:
     """Prints the shell code."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     if len(arguments) != 1 or arguments[0] not in SHELLS:
         raise ParamsError(

@@ -2,6 +2,7 @@
 
 import os
 
+from scena.commands.usage import print_usage
 from scena.params import Params, parse_options
 
 USAGE = """usage: scena devices
@@ -16,7 +17,7 @@ class DevicesOptions(Params):
 def run(arguments: list[str]) -> int:
     """Lists devices."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     _, rest = parse_options(DevicesOptions, arguments)
     if rest:

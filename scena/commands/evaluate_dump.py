@@ -6,6 +6,7 @@ from typing import Any
 
 from scena.commands.results import Results, print_results
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
+from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.finding import AnyScenario
 
@@ -26,7 +27,7 @@ def run(arguments: list[str]) -> int:
     """Evaluates a dump."""
     if not arguments or arguments[0].startswith("-"):
         if any(argument in ("-h", "--help") for argument in arguments):
-            print(USAGE)
+            print_usage(USAGE)
             return 0
         raise ParamsError("name the dump first: scena evaluate-dump FILE [--flags].")
     path = Path(arguments[0])

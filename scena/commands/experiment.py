@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.scenario_argument import set_up_console
+from scena.commands.usage import print_usage
 from scena.commands.where_to_run import check_devices, make_scheduler
 from scena.params import Params, ParamsError, param, parse_options
 
@@ -47,7 +48,7 @@ class ExperimentOptions(Params):
 def run(arguments: list[str]) -> int:
     """Carries out a sheet."""
     if not arguments or any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0 if arguments else 2
     options, rest = parse_options(ExperimentOptions, arguments)
     if len(rest) != 1 or rest[0].startswith("-"):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
 from scena.commands.scenario_argument import start_work
+from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
 from scena.params import Params, ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
@@ -45,7 +46,7 @@ def run(arguments: list[str]) -> int:
     """Converts an exported model."""
     if not arguments or arguments[0].startswith("-"):
         if asks_for_help(arguments):
-            print(USAGE)
+            print_usage(USAGE)
             return 0
         raise ParamsError("name the model first: scena export RUN/best --format onnx")
     options, rest = parse_options(ConvertOptions, arguments[1:])

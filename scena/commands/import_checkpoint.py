@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, start_work, take_scenario
+from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
 
@@ -30,7 +31,7 @@ def run(arguments: list[str]) -> int:
     """Imports a checkpoint."""
     if not arguments or arguments[0].startswith("-"):
         if any(argument in ("-h", "--help") for argument in arguments):
-            print(USAGE)
+            print_usage(USAGE)
             return 0
         raise ParamsError(
             "name the checkpoint and the scenario first: scena import-checkpoint CKPT SCENARIO --out DIR."

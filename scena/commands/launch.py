@@ -2,6 +2,7 @@
 
 import sys
 
+from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param, parse_options
 
 COMMANDS = ("train", "resume")
@@ -30,7 +31,7 @@ def run(arguments: list[str]) -> int:
     """Starts the workers and waits for them."""
     place = next((i for i, word in enumerate(arguments) if word in COMMANDS), len(arguments))
     if any(word in ("-h", "--help") for word in arguments[:place]) or not arguments:
-        print(USAGE)
+        print_usage(USAGE)
         return 0 if arguments else 2
     options, rest = parse_options(LaunchOptions, arguments[:place])
     if rest or place == len(arguments):

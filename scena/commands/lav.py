@@ -9,6 +9,7 @@ from scena.commands.exported import ExportOptions, asks_for_help, open_exports
 from scena.commands.reporting import Reporter
 from scena.commands.results import print_results
 from scena.commands.scenario_argument import start_work
+from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
 from scena.evaluation.params import LAVParams
 from scena.params import Params, param, parse, parse_options
@@ -48,7 +49,7 @@ def run(arguments: list[str]) -> int:
     """Validates exported models."""
     options, rest = parse_options(LavOptions, arguments)
     if not options.export_dir and asks_for_help(rest):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     scenario, exports = open_exports(options, "lav")
     pipelines = exports[0].trainer_params.gen

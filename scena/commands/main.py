@@ -6,6 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
+from scena.commands.usage import print_usage
 from scena.devices.quiet import silence_tensorflow
 from scena.errors import ScenaError
 
@@ -56,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
 
         return answer_shell()
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(overview())
+        print_usage(overview())
         return 0 if arguments else 2
     if arguments[0] == "--version":
         from scena import __version__

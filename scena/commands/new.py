@@ -1,11 +1,14 @@
 """`scena new NAME [--template general|listfile]`: writes a runnable scenario to start from."""
 
 import importlib.util
+import keyword
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Literal
 
+from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param, parse_options
 from scena.scenario.errors import ScenarioError
 
@@ -25,20 +28,35 @@ class NewOptions(Params):
 def run(arguments: list[str]) -> int:
     """Writes a new scenario."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     options, rest = parse_options(NewOptions, arguments)
     if len(rest) != 1 or rest[0].startswith("-"):
         raise ParamsError(f"scena new takes one name and --template. Received: {' '.join(rest) or 'nothing'}")
     folder = Path(rest[0])
-    if not re.fullmatch(r"[a-z_][a-z0-9_]*", folder.name):
-        raise ParamsError(
-            f"{folder.name!r} cannot be the name of a Python package: use lower-case letters, digits and _."
-        )
+    _check_name(folder)
     write_scenario(folder, options.template)
     what = "--trainer.epochs 5" if options.template == "general" else "--help"
     print(f"Wrote {folder}. Try:\n  python -m pytest {folder}\n  scena train {_scenario_name(folder)} {what}")
     return 0
+
+
+def _check_name(folder: Path) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", folder.name) or keyword.iskeyword(folder.name):
+        raise ParamsError(
+            f"{folder.name!r} cannot be the name of a Python package: use lower-case letters, digits and _."
+        )
+    if not folder.exists() and folder.parent == Path() and _is_module(folder.name):
+        raise ParamsError(
+            f"There is a Python module {folder.name!r} already; a scenario of that name would hide it. Choose another name."
+        )
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None
+    except ValueError:  # a module without a spec, such as __main__
+        return True
 
 
 def write_scenario(folder: Path, template: str) -> None:
@@ -51,7 +69,8 @@ def write_scenario(folder: Path, template: str) -> None:
         f"examples.template.{template}": _scenario_name(folder),
         f"examples/template/{template}": str(folder),
         "template_run": f"{folder.name}_run",
-        "Template": title,
+        "# Template": f"# {title}",
+        "Template": title.removesuffix("Scenario") or title,  # my_scenario: MyScenario, MyModel, …
     }
     try:
         folder.mkdir(parents=True)
@@ -68,7 +87,7 @@ def write_scenario(folder: Path, template: str) -> None:
 
 def _scenario_name(folder: Path) -> str:
     """How `scena train` is told this scenario."""
-    return ".".join(folder.parts) if not folder.is_absolute() else str(folder)
+    return str(folder) if folder.is_absolute() or ".." in folder.parts else ".".join(folder.parts)
 
 
 def _templates() -> Path:

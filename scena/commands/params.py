@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, take_scenario
+from scena.commands.usage import print_usage
 from scena.params import Parsed, dump_command, dump_yaml, param, parse, parse_options
 from scena.params.errors import ParamsError
 
@@ -30,7 +31,7 @@ class ShowOptions(ImportOptions):
 def run(arguments: list[str]) -> int:
     """Prints parameters."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        print_usage(USAGE)
         return 0 if arguments else 2
     if arguments[0].startswith("-"):
         raise ParamsError("name a scenario or the directory of a run first: scena params SCENARIO [--flags].")

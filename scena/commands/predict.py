@@ -8,6 +8,7 @@ from typing import Any
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
 from scena.commands.scenario_argument import start_work
+from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
 from scena.params import Params, param, parse, parse_options
 from scena.prediction.params import PredictorParams
@@ -36,7 +37,7 @@ def run(arguments: list[str]) -> int:
     """Predicts with exported models."""
     options, rest = parse_options(PredictOptions, arguments)
     if not options.export_dir and asks_for_help(rest):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     scenario, exports = open_exports(options, "predict")
     pipelines = exports[0].trainer_params.gen

@@ -2,6 +2,7 @@
 
 import importlib
 
+from scena.commands.usage import print_usage
 from scena.params.errors import ParamsError
 
 USAGE = """usage: scena records write --images FOLDER --output DIR [--flags]
@@ -21,7 +22,7 @@ ACTIONS = ("write", "convert", "info", "preview")
 def run(arguments: list[str]) -> int:
     """Runs one of the actions."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        print_usage(USAGE)
         return 0 if arguments else 2
     action, rest = arguments[0], arguments[1:]
     if action not in ACTIONS:

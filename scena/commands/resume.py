@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work
+from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import RUN_FILE, read_description, stored_params
@@ -26,7 +27,7 @@ def run(arguments: list[str]) -> int:
     """Goes on with a run."""
     if not arguments or arguments[0].startswith("-"):
         if any(argument in ("-h", "--help") for argument in arguments):
-            print(USAGE)
+            print_usage(USAGE)
             return 0
         raise ParamsError("name the run's directory first: scena resume OUTPUT_DIR [--flags].")
     directory = Path(arguments[0])

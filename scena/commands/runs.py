@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param, parse_options
 
 USAGE = """usage: scena runs [DIR…] [--sort NAME] [--filter CONDITION…] [--csv FILE]
@@ -34,7 +35,7 @@ class RunsOptions(Params):
 def run(arguments: list[str]) -> int:
     """Prints the table."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     options, places = parse_options(RunsOptions, arguments)
     if wrong := [place for place in places if place.startswith("--")]:

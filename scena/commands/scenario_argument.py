@@ -6,6 +6,7 @@ import sys
 import types
 from typing import Any
 
+from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario, find_scenario, list_scenarios, use_current_folder
@@ -50,7 +51,7 @@ def take_scenario(command: str, arguments: list[str]) -> tuple[AnyScenario, list
     """The scenario that the first argument names, and the other arguments."""
     if not arguments or arguments[0].startswith("-"):
         if any(argument in ("-h", "--help") for argument in arguments):
-            print(how_to_name(command))
+            print_usage(how_to_name(command))
             raise SystemExit(0)
         raise ParamsError(f"name the scenario first: scena {command} SCENARIO [--flags].\n{_found()}")
     scenario = find_scenario(arguments[0])

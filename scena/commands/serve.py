@@ -5,6 +5,7 @@ from pathlib import Path
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
 from scena.commands.scenario_argument import start_work
+from scena.commands.usage import print_usage
 from scena.data.params import DataPipelineParams
 from scena.devices.params import DeviceParams
 from scena.params import Params, ParamsError, param, parse, parse_options
@@ -36,7 +37,7 @@ def run(arguments: list[str]) -> int:
     count = next((place for place, argument in enumerate(arguments) if argument.startswith("-")), len(arguments))
     if not count:
         if asks_for_help(arguments):
-            print(USAGE)
+            print_usage(USAGE)
             return 0
         raise ParamsError("name the model first: scena serve RUN/best")
     options, rest = parse_options(ServeOptions, arguments[count:])

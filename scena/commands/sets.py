@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of
+from scena.commands.usage import print_usage
 from scena.params import ParamsError, dump_yaml, param, parse_options
 
 USAGE = """usage: scena sets FILE…
@@ -25,7 +26,7 @@ class SetOptions(ImportOptions):
 def run(arguments: list[str]) -> int:
     """Lists sets, or saves one."""
     if not arguments or any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0 if arguments else 2
     options, files = parse_options(SetOptions, arguments)
     if not files or any(name.startswith("-") for name in files):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.scenario_argument import ImportOptions, import_modules, set_up_console, take_scenario
+from scena.commands.usage import print_usage
 from scena.commands.where_to_run import at_once, check_devices, make_scheduler
 from scena.experiments.study import Pruner, Sampler
 from scena.params import ParamsError, param, parse_options
@@ -61,7 +62,7 @@ class TuneOptions(ImportOptions):
 def run(arguments: list[str]) -> int:
     """Searches."""
     if not arguments or any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0 if arguments else 2
     scenario, rest = take_scenario("tune", arguments)
     options, flags = parse_options(TuneOptions, rest)

@@ -3,13 +3,14 @@
 from fnmatch import fnmatchcase
 
 from scena.commands.tables import print_table
+from scena.commands.usage import print_usage
 from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.counting import count_network
 from scena.model.zoo.params import Framework
 from scena.params import Params, ParamsError, param, parse_options
 
-USAGE = """usage: scena zoo [NAME…] [--input_size HEIGHT WIDTH CHANNELS] [--num_classes N] [--factor N] [--framework NAME]
+USAGE = """usage: scena zoo [NAME…] [--input_size HEIGHT WIDTH CHANNELS] [--num_classes N] [--factor N] [--framework NAME] [--options]
 
 Lists networks with the size of their pictures, their parameters (all, and trainable) and their floating point operations
 for one picture: two for each multiply-add of a convolution or dense layer. NAME may hold wildcards: 'ResNet*'.
@@ -33,7 +34,7 @@ class ZooOptions(Params):
 def run(arguments: list[str]) -> int:
     """Prints the table."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
+        print_usage(USAGE)
         return 0
     options, patterns = parse_options(ZooOptions, arguments)
     if wrong := [word for word in patterns if word.startswith("-")]:

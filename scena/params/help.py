@@ -30,7 +30,7 @@ def help_text(
     formatter: Any = argparse.HelpFormatter
     if sys.stdout.isatty():
         formatter = _rich_formatter()
-    columns = width or _columns()
+    columns = width or help_width()
 
     def sized(prog: str) -> argparse.HelpFormatter:
         return typing.cast(
@@ -40,7 +40,8 @@ def help_text(
     return make_parser(tree, prog=prog, description=description, options=options, formatter=sized).format_help()
 
 
-def _columns() -> int:
+def help_width() -> int:
+    """The columns of the terminal, or of COLUMNS; at most 120, and 100 where there is no terminal."""
     try:
         return max(40, min(int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns), 120))
     except (OSError, ValueError):
@@ -179,7 +180,7 @@ def _values(node: Node) -> tuple[Any, Any]:
     if node.kind.form != LEAF:
         names = list(candidates(node.kind, node.field)) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
         listed = "{" + ",".join(names) + "}"
-        metavar = listed if len(listed) <= WIDEST_CHOICES else "CLASS"
+        metavar = listed if names and len(listed) <= WIDEST_CHOICES else "CLASS"
         if node.kind.form == PARAMS:
             return metavar, None
         return (metavar if node.kind.form == LIST else f"NAME={metavar}"), "*"

@@ -131,7 +131,8 @@ class _Builder:
         try:
             return cls(**values)
         except ValueError as error:  # raised by __post_init__
-            self.fail(path, str(error))
+            inline = field is not None and field.inline  # its own name is no flag
+            self.fail(path[:-1] if inline else path, str(error))
             return None
 
     def value(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:

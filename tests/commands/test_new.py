@@ -73,3 +73,35 @@ def test_existing_folders_and_bad_names_are_refused(
     errors = capsys.readouterr().err
     assert "taken exists already" in errors and "'My-Scenario' cannot be the name of a Python package" in errors
     assert list((tmp_path / "taken").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["import", "_3d", "3d"])
+def test_names_that_python_does_not_take_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", name]) == 2
+    assert f"{name!r} cannot be the name of a Python package" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["numpy", "json"])
+def test_modules_are_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", name]) == 2
+    assert f"There is a Python module {name!r} already" in capsys.readouterr().err
+    assert main(["new", f"work/{name}"]) == 0  # work.json hides nothing
+
+
+def test_a_scenario_is_not_called_scenario_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["new", "../my_scenario"]) == 0
+    assert "scena train ../my_scenario" in capsys.readouterr().out
+    code = (tmp_path / "my_scenario" / "scenario.py").read_text()
+    assert "class MyScenario(ScenarioBase[MyScenarioParams" in code
+    assert (tmp_path / "my_scenario" / "README.md").read_text().startswith("# MyScenario\n")

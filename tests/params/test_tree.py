@@ -189,11 +189,22 @@ class Ranges(Params):
     more: list[Range] = param([])
 
 
+class Outer(Params):
+    first: Range = param(inline=True)
+
+
+class Outermost(Params):
+    outer: Outer
+
+
 def test_post_init_sees_final_values_and_its_errors_say_where() -> None:
     assert build({"first": {"low": 5, "high": 6}}, Ranges).first.low == 5
     with pytest.raises(ParamsError) as caught:
         build({"more": [{}, {"low": "2"}]}, Ranges)
     assert str(caught.value) == "more.1: low (2) must not be above high (1)"
+    with pytest.raises(ParamsError) as caught:
+        build({"outer": {"first": {"low": 2}}}, Outermost)
+    assert str(caught.value) == "outer: low (2) must not be above high (1)"  # the name of an inline field is no flag
 
 
 def test_params_made_in_python_can_be_checked() -> None:

@@ -100,3 +100,7 @@ class NetworkParams(Params):
     l2: float = param(0.0, ge=0, help="weight of the L2 penalty on all kernels")
     embedding: int | None = param(None, ge=1, help="features of the bottleneck of a face network; default: its own")
     algebra: AlgebraParams = param(help="how the algebra is used")
+
+    def __post_init__(self) -> None:
+        if len(self.input_size) != 3:
+            raise ValueError(f"input_size takes height, width and channels. Received: {self.input_size}")

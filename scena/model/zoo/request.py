@@ -88,8 +88,14 @@ def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
 def _check_algebra(setting: Setting) -> None:
     if setting.factor < 1:
         raise ModelError(f"factor divides the channels, so it is at least 1. Received: {setting.factor}")
-    way = setting.algebra
-    if setting.framework.algebra != "real" and way.leave is Leave.AFTER and way.way_out is WayOut.CONCAT:
+    way, typed = setting.algebra, setting.framework.algebra != "real"
+    if not typed and way != AlgebraParams():
+        changed = [name for name in way.__params__ if getattr(way, name) != getattr(AlgebraParams(), name)]
+        raise ModelError(
+            f"The framework {setting.framework.value} has real numbers only, so algebra.{changed[0]} would have no effect. "
+            "Choose upstride_type1, upstride_type2 or upstride_type3."
+        )
+    if typed and way.leave is Leave.AFTER and way.way_out is WayOut.CONCAT:
         raise ModelError(
             "After the last layer the way out of the algebra cannot be concat: there would be more outputs than classes. "
             "Choose basic, avg_pool, max_pool or norm, or leave before the last layer."

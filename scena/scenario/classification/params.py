@@ -69,6 +69,7 @@ class ClassificationNetworkParams(NetworkParams):
     files: Resource | None = param(None, hidden=True, help="the extractor's folder, which travels with the export")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.name == HUB:
             self._check_hub()
         elif self.handle is not None:
@@ -87,8 +88,8 @@ class ClassificationModelParams(ModelBaseParams, builds=".model:ClassificationMo
 
     network: ClassificationNetworkParams = param(inline=True, help="the network")
     label_smoothing: float = param(0.0, ge=0, lt=1, help="share of certainty that is spread over all classes")
-    class_weights: list[float] = param([], help="how much each class counts in the loss (default: all the same)")
-    top_k: list[int] = param([5], help="also measure how often the class is among the k most likely")
+    class_weights: list[float] = param([], ge=0, help="how much each class counts in the loss (default: all the same)")
+    top_k: list[int] = param([5], ge=1, help="also measure how often the class is among the k most likely")
     mix: MixParams = param(inline=True, help="mixing pictures in training")
 
 

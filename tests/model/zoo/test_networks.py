@@ -136,3 +136,10 @@ def test_concat_after_the_classifier_is_refused() -> None:
     algebra = build({"leave": "after_last"}, AlgebraParams)
     with pytest.raises(ModelError, match="the way out of the algebra cannot be concat"):
         create_network("ResNet18", framework="upstride_type1", algebra=algebra)
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "upstride_real"])
+def test_an_algebra_without_components_is_refused(framework: str) -> None:
+    algebra = build({"way_out": "norm"}, AlgebraParams)
+    with pytest.raises(ModelError, match=f"{framework} has real numbers only, so algebra.way_out would have no effect"):
+        create_network("ResNet18", framework=framework, algebra=algebra)

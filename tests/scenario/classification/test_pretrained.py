@@ -130,7 +130,11 @@ def test_trust_is_given_anew_by_whoever_loads_an_export(
     [
         (["--model.name", "hub"], "--model.name hub needs --model.handle"),
         (["--model.name", "hub", "--model.handle", "x", "--model.factor", "2"], "factor is for networks of the zoo"),
-        (["--model.handle", "x"], "handle belongs to --model.name hub"),
+        (["--model.handle", "x"], "error: --model: handle belongs to --model.name hub"),
+        (
+            ["--model.input_size", "32", "32"],
+            "error: --model: input_size takes height, width and channels. Received: [32, 32]",
+        ),
     ],
 )
 def test_flags_that_do_not_belong_together(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
