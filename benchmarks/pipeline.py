@@ -1,15 +1,14 @@
 """Input pipelines side by side: pure Python and numpy work per sample, heavy, medium and light, with 0, 1 and 2 workers.
 
-    python -m benchmarks.pipeline [--rounds 5] [--seconds 1.0] [--picture docs/images/pipeline.svg] [--tensorflow False]
+    python -m benchmarks.pipeline [--rounds 5] [--turns 20] [--picture docs/images/pipeline.svg] [--tensorflow False]
 
-Contenders take turns in each round; what counts is the ratio to the plain loop of the same round, and of the rounds the median: a
-busy or throttled machine is then unfair to none. Heavy samples come in batches of 4, the others of 32. On a virtual machine whose host
-takes its cores away for a moment (steal time in /proc/stat) that measurement is repeated. The same pure Python code is up to 8 %
-faster in one process than in the next (how its memory happens to lie), so those without workers run in a new process each time, as
-workers do.
+In a round each contender runs in new processes, and they take turns of a tenth of a second (benchmarks/pipeline_turns.py). What counts is
+the ratio to the plain loop of the same round, and of the rounds the median; the loop runs twice, so that its second row shows how
+far equal things scatter. Heavy samples come in batches of 4, the others of 32.
 Then: whether memory grows with a million samples, and how fast samples of 50 MB pass.
 """
 
+import itertools
 import resource
 import statistics
 import time
@@ -20,8 +19,15 @@ import numpy as np
 
 from benchmarks.options import read_options
 from benchmarks.pipeline_peers import contenders
-from benchmarks.pipeline_speed import speed_alone, undisturbed_speed
-from benchmarks.pipeline_work import BytesData, BytesDataParams, BytesParams, RangeStreamParams, calibrated_loops
+from benchmarks.pipeline_turns import speeds
+from benchmarks.pipeline_work import (
+    TASKS,
+    BytesData,
+    BytesDataParams,
+    BytesParams,
+    RangeStreamParams,
+    calibrated_loops,
+)
 from scena.data import DataPipelineParams, PipelineMode
 from scena.params import Params, param
 
@@ -36,7 +42,9 @@ class Options(Params):
     """What to measure."""
 
     rounds: int = param(5, ge=1, help="how often each contender runs in each cell")
-    seconds: float = param(1.0, gt=0, help="how long it is measured each time")
+    turns: int = param(20, ge=1, help="how many turns each has in a round")
+    seconds: float = param(0.1, gt=0, help="how long a turn is")
+    cells: list[str] = param([], help="only these, such as PYTHON-medium; all if empty")
     tensorflow: bool = param(True, help="measure tf.py_function too")
     memory: bool = param(True, help="measure large samples and a million samples too")
     picture: Path | None = param(None, help="draw the ratios into this file (needs matplotlib)")
@@ -56,25 +64,20 @@ def main() -> None:
 
 def measure(options: Options) -> dict[Cell, dict[str, float]]:
     """The speed of each contender in each cell, as its ratio to the plain loop: the median of all rounds."""
-    found = contenders(options.tensorflow)
+    names = list(contenders(options.tensorflow))
     ratios: dict[Cell, dict[str, float]] = {}
-    for task in ("PYTHON", "NUMPY"):
-        for weight, seconds in WEIGHTS.items():
-            loops, size = calibrated_loops(task, seconds), BATCH[weight]
-            speeds: dict[str, list[float]] = {name: [] for name in found}
-            for _ in range(options.rounds):
-                for name, (how, workers) in found.items():
-                    if not workers:
-                        speeds[name].append(size * speed_alone(name, task, loops, size, options.seconds))
-                        continue
-                    with how(task, loops, size, workers) as batches:
-                        speeds[name].append(size * undisturbed_speed(batches, options.seconds))
-            plain = speeds["plain loop"]
-            ratios[task, weight] = {
-                name: statistics.median(one / base for one, base in zip(values, plain, strict=True))
-                for name, values in speeds.items()
-            }
-            print(f"{task} {weight}: {1e6 / statistics.median(plain):.1f} µs a sample in a plain loop", flush=True)
+    for task, weight in itertools.product(TASKS, WEIGHTS):
+        if options.cells and f"{task}-{weight}" not in options.cells:
+            continue
+        loops, size = calibrated_loops(task, WEIGHTS[weight]), BATCH[weight]
+        rounds = [speeds(names, task, loops, size, options.turns, options.seconds) for _ in range(options.rounds)]
+        ratios[task, weight] = {
+            name: statistics.median(found[place] / found[0] for found in rounds) for place, name in enumerate(names)
+        }
+        plain = statistics.median(found[0] for found in rounds) * size
+        print(f"{task} {weight}: {1e6 / plain:.1f} µs a sample in a plain loop", flush=True)
+        for place, name in enumerate(names[1:], 1):
+            print(f"    {name}: " + ", ".join(f"{found[place] / found[0]:.2f}" for found in rounds), flush=True)
     return ratios
 
 

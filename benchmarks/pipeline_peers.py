@@ -104,7 +104,7 @@ Contender = Callable[[str, int, int, int], Any]
 
 def contenders(tensorflow: bool) -> dict[str, tuple[Contender, int]]:
     """Name -> (how, number of workers) of those that are installed; the first is what the others are compared with."""
-    found: dict[str, tuple[Contender, int]] = {"plain loop": (plain_loop, 0)}
+    found: dict[str, tuple[Contender, int]] = {"plain loop": (plain_loop, 0), "plain loop again": (plain_loop, 0)}
     found |= {f"scena, {workers}": (scena, workers) for workers in (0, 1, 2)}
     if tensorflow and importlib.util.find_spec("tensorflow"):
         found |= {f"tf.py_function, {workers}": (tf_py_function, workers) for workers in (1, 2)}

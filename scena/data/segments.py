@@ -42,7 +42,7 @@ class ParallelSegment:
         if piece.indices is not None:
             loaded, ordinals = self.work.load_piece(piece)
         else:
-            loaded, ordinals = piece.samples, list(piece.ordinals)
+            loaded, ordinals = piece.samples, piece.ordinals
         base = piece.number * self.segment.piece
         if self.work.skipped is None:
             steps = self._before
@@ -62,7 +62,7 @@ class ParallelSegment:
         return result
 
     def _apply_or_skip(
-        self, loaded: list[Sample], ordinals: list[int], random: SampleRandom, base: int
+        self, loaded: list[Sample], ordinals: Sequence[int], random: SampleRandom, base: int
     ) -> tuple[list[Sample], list[int]]:
         samples: list[Sample] = []
         kept: list[int] = []

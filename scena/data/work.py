@@ -161,11 +161,11 @@ class Work:
                 continue
             yield sample
 
-    def load_piece(self, piece: Piece) -> tuple[list[Sample], list[int]]:
+    def load_piece(self, piece: Piece) -> tuple[list[Sample], Sequence[int]]:
         """Reads the samples of a piece; returns them and the ordinals of those that could be read."""
         assert piece.indices is not None
         if self.skipped is None:
-            return list(self.load(piece.indices)), list(piece.ordinals)
+            return list(self.load(piece.indices)), piece.ordinals
         samples: list[Sample] = []
         ordinals: list[int] = []
         for index, ordinal in zip(piece.indices, piece.ordinals, strict=True):

@@ -71,6 +71,16 @@ def read_samples(view: Bytes, stored: Any) -> list[Sample]:
     return unpack_samples(packed, [array if array.nbytes >= LARGE else array.copy() for array in arrays], records=True)
 
 
+def pack_indices(indices: Sequence[int]) -> bytes:
+    """Where to read samples, for a message: a task that waits in a worker is then one object, not one for each sample."""
+    return np.asarray(indices, np.int64).tobytes()
+
+
+def unpack_indices(packed: bytes | None) -> Sequence[int] | None:
+    """What `pack_indices` was given."""
+    return None if packed is None else memoryview(packed).cast("q")
+
+
 def array_at(view: Bytes, placed: Placed) -> Array:
     """An array of a slot, not copied."""
     shape, name, start = placed

@@ -12,9 +12,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from scena.data.cursor import Cursor
+from scena.data.engine.codec import pack_indices
 from scena.data.engine.events import Begin, End, Failed, Group
 from scena.data.engine.failure import died, raised
 from scena.data.engine.final import FinalQueue
@@ -213,7 +212,8 @@ class Router:
                 pieces = index_pieces(work, cursor.epoch, cursor, feed_start(work.segments, positions))
                 group: list[Any] = []
                 for piece in pieces:
-                    indices = np.asarray(piece.indices).tolist()
+                    assert piece.indices is not None
+                    indices = pack_indices(piece.indices)
                     group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, piece.after])
                     if len(group) >= self.group:
                         yield Group(cursor.epoch, None, group)

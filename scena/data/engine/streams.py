@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scena.data.engine.channel import Channel
-from scena.data.engine.codec import SlotWriter, read_header
+from scena.data.engine.codec import SlotWriter, read_header, unpack_indices
 from scena.data.engine.failure import describe_failure
 from scena.data.engine.memory import Lease, Returns, SharedMemory
 from scena.data.engine.results import read_piece, write_batch, write_piece
@@ -101,7 +101,7 @@ class StreamServer:
                 view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
                 stored = read_header(view, source[1], source[2])
             for row, (number, first, last, indices, after) in enumerate(pieces):
-                piece = Piece(number, range(first, last), indices=indices, after=after)
+                piece = Piece(number, range(first, last), indices=unpack_indices(indices), after=after)
                 if stored is not None:
                     piece.offsets, piece.samples = read_piece(view, stored[row])
                 else:

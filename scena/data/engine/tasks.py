@@ -4,8 +4,9 @@ import time
 from typing import Any
 
 from scena.data.engine.channel import Channel
-from scena.data.engine.codec import SlotWriter, read_header
+from scena.data.engine.codec import SlotWriter, read_header, unpack_indices
 from scena.data.engine.failure import describe_failure
+from scena.data.engine.heap import HoleFiller
 from scena.data.engine.memory import Lease, Returns, SharedMemory
 from scena.data.engine.results import read_piece, write_batch, write_piece
 from scena.data.piece import Piece
@@ -21,6 +22,7 @@ class TaskServer:
         self._memory = memory
         self._work = work
         self._returns = Returns()
+        self._holes = HoleFiller()
         self._segments: dict[int, ParallelSegment] = {}
 
     def run(self) -> None:
@@ -30,6 +32,7 @@ class TaskServer:
                 message = self._channel.receive()
             except EOFError:
                 return
+            self._holes.before_task()
             reply = self._task(*message)
             reply.append(
                 self._returns.take()
@@ -60,7 +63,7 @@ class TaskServer:
             stored = read_header(view, source[1], source[2])
         results = []
         for row, (number, first, last, indices) in enumerate(pieces):
-            piece = Piece(number, range(first, last), indices=indices)
+            piece = Piece(number, range(first, last), indices=unpack_indices(indices))
             if stored is not None:
                 piece.offsets, piece.samples = read_piece(view, stored[row])
             made = segment.run(piece, epoch)
