@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from scena.commands.results import Results, print_results
+from scena.commands.results import Results, check_json_file, print_results
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
@@ -14,6 +14,8 @@ USAGE = """usage: scena evaluate-dump FILE [--evaluator.…] [--json FILE]
 
 Computes the results of the scenario's evaluator from targets and predictions that `scena lav --dump FILE` wrote; no model is loaded.
 `scena evaluate-dump FILE --help` lists everything that can be set."""
+
+NOTHING = "There are no results: this scenario has no evaluator (evaluator_cls), and losses and metrics need the model: scena lav."
 
 
 class DumpOptions(ImportOptions):
@@ -36,9 +38,11 @@ def run(arguments: list[str]) -> int:
     scenario_class, trainer_params = _stored(path, options.scenario)
     params: Any = trainer_params.scenario
     parsed = parse(root_of(evaluator=params.evaluator), rest, prog=f"scena evaluate-dump {path}", options=options)
+    check_json_file(options.json)
     set_up_console()
     params.evaluator = parsed.params.evaluator
-    print_results(evaluate(path, scenario_class(params)), options.json)
+    results = evaluate(path, scenario_class(params))
+    print_results(results, options.json, NOTHING if results else "There are no samples in this dump.")
     return 0
 
 

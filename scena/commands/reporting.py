@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from scena.data.params import DataGeneratorParams
 from scena.params import to_raw
+from scena.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from scena.data.sample import Sample
@@ -26,6 +27,10 @@ class Reporter:
         from scena.evaluation.report.plots import new_figure
 
         new_figure()  # says at once if matplotlib is missing
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ScenarioError(f"Cannot write to --report {directory}: {error.strerror or error}.") from error
         self._exports = exports
         self._source = source
         self._report = Report(

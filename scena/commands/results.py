@@ -4,28 +4,55 @@ import json
 from pathlib import Path
 from typing import Any
 
+from scena.scenario.errors import ScenarioError
+
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""
 
+NOTHING = "There are no results: the model has no metrics, and the scenario no evaluator."
 
-def print_results(results: Results, json_file: Path | None) -> None:
-    """Prints a table, and writes JSON if a file is given; with `-` only the JSON is printed."""
+
+def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:
+    """Prints a table, and writes JSON if a file is given; with `-` only the JSON is printed.
+
+    Args:
+        results: what to show.
+        json_file: the file.
+        nothing: what is printed if there is no value at all.
+    """
     text = json.dumps(_plain(results), indent=1, ensure_ascii=False)
     if json_file is not None and str(json_file) == "-":
         print(text)
         return
-    print(table(results))
+    print(table(results) or nothing)
     if json_file is not None:
-        json_file.write_text(text + "\n", encoding="utf-8")
+        try:
+            json_file.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ScenarioError(f"Cannot write to --json {json_file}: {error.strerror or error}.") from error
+
+
+def check_json_file(json_file: Path | None) -> None:
+    """Says before the work if the file cannot be written for a plain reason.
+
+    Raises:
+        ScenarioError: its folder does not exist, or it is a folder itself.
+    """
+    if json_file is None or str(json_file) == "-":
+        return
+    if not json_file.parent.is_dir():
+        raise ScenarioError(f"Cannot write to --json {json_file}: there is no folder {json_file.parent}.")
+    if json_file.is_dir():
+        raise ScenarioError(f"Cannot write to --json {json_file}: it is a folder.")
 
 
 def table(results: Results) -> str:
-    """The results as a text table, a row for each value and a column for each model."""
+    """The results as a text table, a row for each value and a column for each model; empty if there are none."""
     names = list(dict.fromkeys(name for values in results.values() for name in values))
+    if not names:
+        return ""
     rows = [["", *results]] if len(results) > 1 else []
     rows += [[name, *(number(values.get(name)) for values in results.values())] for name in names]
-    if not rows:
-        return "There are no results: the model has no metrics, and the scenario no evaluator."
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

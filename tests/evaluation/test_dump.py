@@ -99,3 +99,14 @@ def test_a_lav_chooses_what_is_dumped(exports: list[Path], tmp_path: Path) -> No
     assert [set(sample.outputs) for sample in samples] == [{"pred"}] * 3
     assert [sample.meta["index"] for sample in samples] == [0, 1, 2]
     assert all(sample.inputs is None and sample.targets["y"].dtype == np.int32 for sample in samples)
+
+
+def test_a_scenario_without_an_evaluator_is_told_where_metrics_come_from(
+    exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "run.jsonl"
+    plain = ["--scenario", "tests.toy"]
+    assert main(["lav", "--export_dir", str(exports[0]), *plain, "--data.count", "4", "--dump", str(dump)]) == 0
+    capsys.readouterr()
+    assert main(["evaluate-dump", str(dump), *plain]) == 0
+    assert "this scenario has no evaluator (evaluator_cls), and losses and metrics need" in capsys.readouterr().out

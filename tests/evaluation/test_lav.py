@@ -130,3 +130,18 @@ def test_each_part_of_the_data_has_its_results(exports: list[Path], capsys: pyte
 def test_a_gpu_that_is_not_there_is_named(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lav", "--export_dir", str(exports[0]), *SCENARIO, "--lav.device.gpus", "7"]) == 1
     assert "--device.gpus 7: there is no GPU 7" in capsys.readouterr().err
+
+
+def test_places_that_cannot_be_written_are_named_before_the_work(
+    exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    for flags, reason in [
+        (["--json", f"{tmp_path}/none/x.json"], f"there is no folder {tmp_path}/none"),
+        (["--json", str(tmp_path)], "it is a folder"),
+        (["--report", f"{tmp_path}/file"], "File exists"),
+    ]:
+        assert main(["lav", "--export_dir", str(exports[0]), *SCENARIO, *flags]) == 1
+        output = capsys.readouterr()
+        assert output.err == f"scena lav: error: Cannot write to {' '.join(flags)}: {reason}.\n"
+        assert output.out == ""
