@@ -15,6 +15,7 @@ from scena.data.automatic import MAX_PROCESSES, usable_cores
 from scena.data.cursor import Cursor
 from scena.data.engine.config import NotImportableError, stored_params
 from scena.data.engine.parallel import ParallelEngine
+from scena.data.errors import DataError
 from scena.data.inprocess import InProcessEngine
 from scena.data.processor import Step, takes_rng
 from scena.data.sample import Sample
@@ -128,11 +129,10 @@ def _worth_processes(prefix: Work) -> bool:
 
 
 def _build(work: Work, count: int, path: Path, progress: Progress | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     identity = path.name.partition("-")[0]
     partial = path.with_suffix(f".{os.getpid()}.partial")
+    descriptor = _new_file(partial)
     try:
-        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             _fill(work, count, descriptor, progress, in_memory=False)
         finally:
@@ -144,6 +144,14 @@ def _build(work: Work, count: int, path: Path, progress: Progress | None) -> Non
         if old != path:
             logger.info("The cache %s is out of date: removed.", old.name)
             old.unlink(missing_ok=True)
+
+
+def _new_file(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
 
 
 def _cache_file(work: Work, count: int, folder: Path) -> Path:

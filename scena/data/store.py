@@ -15,6 +15,7 @@ import numpy as np
 
 from scena.data.engine.codec import dtype_name, dtype_of
 from scena.data.engine.memory import aligned
+from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.modes import PipelineMode
 from scena.data.plain import decode, encode, pack_samples, unpack_samples
@@ -49,23 +50,35 @@ class SampleWriter:
 
     def _write(self, data: Any) -> None:
         size = len(data)
-        self._file.write(data)
-        self._file.write(b"\0" * (aligned(size) - size))
+        try:
+            self._file.write(data)
+            self._file.write(b"\0" * (aligned(size) - size))
+        except OSError as error:
+            raise _not_stored(error) from error
         self._size += aligned(size)
 
     def finish(self) -> None:
         """Writes the index; only now the file is complete."""
-        self._file.write(np.asarray(self._offsets, np.int64).tobytes())
-        self._file.write(_FOOTER.pack(len(self._offsets), self._size, _MAGIC))
-        self._file.flush()
-        if not self._in_memory:
-            os.fsync(self._file.fileno())
-        self._file.close()
+        try:
+            self._file.write(np.asarray(self._offsets, np.int64).tobytes())
+            self._file.write(_FOOTER.pack(len(self._offsets), self._size, _MAGIC))
+            self._file.flush()
+            if not self._in_memory:
+                os.fsync(self._file.fileno())
+            self._file.close()
+        except OSError as error:
+            raise _not_stored(error) from error
 
     def abandon(self) -> None:
         """Closes the file as it is."""
         with contextlib.suppress(OSError):
             self._file.close()
+
+
+def _not_stored(error: OSError) -> DataError:
+    return DataError(
+        f"The processed samples cannot be stored: {error.strerror}. Do without preload or cache_dir, or make room."
+    )
 
 
 class StoredSamples(RandomAccessGenerator[Any]):

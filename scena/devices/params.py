@@ -22,7 +22,10 @@ class ComputeParams(Params, abstract=True):
     threads: int = param(0, ge=0, help="CPU threads for one operation (0: TensorFlow decides)")
 
     def __post_init__(self) -> None:
-        if self.memory_limit is not None and not re.fullmatch(r"\d+(\.\d+)?\s*(MB|%)?", self.memory_limit):
+        if self.memory_limit is None:
+            return
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(MB|%)?", self.memory_limit)
+        if not found or float(found[1]) <= 0 or (found[2] == "%" and float(found[1]) > 100):
             raise ValueError(f"memory_limit is an amount such as 4000MB or 40%; received {self.memory_limit!r}")
 
 

@@ -1,11 +1,14 @@
 """Preloading and caching change the time it takes, not the batches."""
 
 import logging
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from scena.data import DataError, PipelineMode, Sample
+from scena.data.store import SampleWriter
 from tests.data.toys import (
     CountParams,
     LinesParams,
@@ -148,3 +151,17 @@ def test_slow_samples_are_preloaded_by_workers_without_being_asked(tmp_path: Pat
     quick = sequence(SlowParams(seconds=0.0), CountParams(file=str(tmp_path / "other")), NoiseParams())
     assert first_batches(pipeline, 20) == first_batches(toy_pipeline(NumbersParams(), quick, num_processes=0), 20)
     pipeline.close()
+
+
+def test_a_folder_that_cannot_be_written_and_a_full_disk_are_errors_of_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    pipeline = toy_pipeline(NumbersParams(), sequence(), cache_dir=str(tmp_path / "file"), num_processes=0)
+    with pytest.raises(
+        DataError, match=r"Cannot write into the folder of the cache, .*/file: (File exists|Not a directory)"
+    ):
+        pipeline.prepare()
+    writer = SampleWriter(os.open("/dev/full", os.O_WRONLY), in_memory=False)
+    writer.add(Sample(inputs={"x": np.zeros(3)}))
+    with pytest.raises(DataError, match="The processed samples cannot be stored: No space left on device"):
+        writer.finish()
+    writer.abandon()

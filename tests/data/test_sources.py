@@ -49,6 +49,8 @@ def test_without_ratios_each_line_once(tmp_path: Path) -> None:
 def test_list_files_say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"The list file '.*missing.lst' cannot be read: No such file"):
         ListFileGeneratorParams(lists=[str(tmp_path / "missing.lst")]).create(PipelineMode.TRAINING)
+    with pytest.raises(DataError, match=r"There are no list files for training. Name some: --train.lists FILE"):
+        ListFileGeneratorParams().create(PipelineMode.TRAINING)
     with pytest.raises(ParamsError, match="one number for each of the 1 lists"):
         ListFileGeneratorParams(lists=["a"], list_ratios=[1, 2])
 

@@ -16,6 +16,8 @@ from tests.training.toy_runs import toy_params
 
 WRONG = {
     "--device.memory_limit lots": "memory_limit is an amount such as 4000MB or 40%; received 'lots'",
+    "--device.memory_limit 140%": "memory_limit is an amount such as 4000MB or 40%; received '140%'",
+    "--device.memory_limit 0MB": "memory_limit is an amount such as 4000MB or 40%; received '0MB'",
     "--device.dist_strategy mirrored": "mirrored",
     "--device.workers a:1 b:2 --device.worker_index 0": "workers and worker_index are for dist_strategy multi_worker; it is default",
     "--device.dist_strategy multi_worker --device.workers a:1 b:2": "workers and worker_index belong together",

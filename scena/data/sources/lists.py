@@ -25,6 +25,11 @@ class ListFileGenerator(RandomAccessGenerator[P]):
 
     def __init__(self, params: P, mode: PipelineMode) -> None:
         super().__init__(params, mode)
+        if not params.lists:
+            raise DataError(
+                f"There are no list files for {mode.value}. Name some: --train.lists FILE… in a training, --data.lists FILE… in "
+                "lav and predict, lists=[…] in Python."
+            )
         if only_here(*params.lists):
             self.main_process = True  # type: ignore[misc]
         self.lines: list[str] = []

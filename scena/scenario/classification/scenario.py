@@ -35,7 +35,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
             raise ScenarioError(f"{source.title()} does not say how many classes it has; give --model.num_classes.")
         if names and network.num_classes and network.num_classes < len(names):
             raise ScenarioError(
-                f"--model.num_classes {network.num_classes} is less than the {len(names)} classes of {source.title()}."
+                f"{source.title()} has {len(names)} classes; --model.num_classes {network.num_classes} is less than that."
             )
         network.num_classes = network.num_classes or len(names)
         params.scenario.data.class_names = names

@@ -72,7 +72,7 @@ def test_classes_are_those_of_the_data_set() -> None:
     params = small()
     ClassificationScenario.create_trainer(params)
     assert params.scenario.model.network.num_classes == 10
-    with pytest.raises(ScenarioError, match="--model.num_classes 3 is less than the 10 classes"):
+    with pytest.raises(ScenarioError, match="has 10 classes; --model.num_classes 3 is less than that"):
         ClassificationScenario.create_trainer(small(num_classes=3))
 
 
