@@ -37,8 +37,8 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
         return self._outputs(self.network(inputs["image"], training=False))
 
     def _outputs(self, logits: Any) -> Tensors:
-        if isinstance(logits, dict):
-            raise ModelError(f"{self.params.network.name} has several outputs and cannot be used for classification.")
+        if isinstance(logits, dict):  # DeepPixBiS has a map beside them
+            logits = logits["logits"]
         return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
 
 

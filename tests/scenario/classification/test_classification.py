@@ -15,7 +15,13 @@ from scena.commands.scenario_argument import root_of
 from scena.data.datasets.params import ImageFilesParams
 from scena.params import parse
 from scena.scenario.classification.mixing import Mixing
-from scena.scenario.classification.params import MixParams, PictureFilesParams
+from scena.scenario.classification.model import ClassificationGraph
+from scena.scenario.classification.params import (
+    ClassificationModelParams,
+    ClassificationNetworkParams,
+    MixParams,
+    PictureFilesParams,
+)
 from scena.scenario.classification.scenario import ClassificationScenario
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import find_scenario
@@ -74,6 +80,17 @@ def test_classes_are_those_of_the_data_set() -> None:
     assert params.scenario.model.network.num_classes == 10
     with pytest.raises(ScenarioError, match="has 10 classes; --model.num_classes 3 is less than that"):
         ClassificationScenario.create_trainer(small(num_classes=3))
+
+
+def test_a_network_that_has_a_map_beside_its_logits() -> None:
+    network = ClassificationNetworkParams(name="DeepPixBiS", num_classes=3, factor=16)
+    graph = ClassificationGraph(ClassificationModelParams(network=network))
+    outputs = graph.build_prediction_graph({"image": np.zeros((2, 32, 32, 3), "float32")})
+    assert {name: tuple(value.shape) for name, value in outputs.items()} == {
+        "logits": (2, 3),
+        "pred": (2, 3),
+        "class": (2,),
+    }
 
 
 def test_the_command_of_the_document_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
