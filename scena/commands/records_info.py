@@ -49,12 +49,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _verify(path: str, options: InfoOptions) -> int:
-    from scena.data.errors import DataError
     from scena.data.image.statistics import INFO_FILE
     from scena.data.location import is_folder, located, read_bytes
     from scena.data.records.collect import collect_info
     from scena.data.records.describe import info_of
-    from scena.data.records.record_set import find_files, splits_of
+    from scena.data.records.record_set import find_files, no_records, splits_of
     from scena.data.records.schema import SCHEMA_FILE
     from scena.data.records.verify import Verified, salvage_file, verify_file
     from scena.data.records.writing import write_json
@@ -62,7 +61,7 @@ def _verify(path: str, options: InfoOptions) -> int:
     where = located(path)
     files = [f for split in splits_of(where).values() for f in split] if is_folder(where) else find_files(path)
     if not files:
-        raise DataError(f"The folder {path!r} holds no record files (*.tfrecord).")
+        raise no_records(where)
     results: list[Verified] = []
     with counting("verifying", len(files)) as progress:
         for file in files:

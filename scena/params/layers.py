@@ -273,7 +273,7 @@ class _Layer:
                 self.tree.set(node.path, entry.origin, replaced=True)
             self.pending.append(Entry(f"{entry.name}.{cls.__shorthand__}", entry.value, entry.origin))
             return changed
-        node = nodes[0]
+        node = max(nodes, key=lambda node: len(candidates(node.kind, node.field)))  # where there is most to choose from
         if isinstance(value, str):
             raise ParamsError(unknown_class(value, node.kind, node.field))
         received = "nothing" if value == [] else shown(Raw(" ".join(value)) if entry.is_text else value)

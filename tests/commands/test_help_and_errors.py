@@ -144,3 +144,10 @@ def test_parameters_are_printed_as_a_command_line_that_reproduces_them(capsys: p
     assert main(["params", *printed, "--as", "command"]) == 0
     assert capsys.readouterr().out.split()[2:] == printed
     assert set(flags.split()) <= set(printed)
+
+
+def test_where_a_flag_chooses_one_of_two_things_the_real_choice_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fails(capsys, "train classification --data ImageFolder").endswith(
+        "unknown SplitSourceParams 'ImageFolder' (did you mean ImageFiles?); "
+        "choose from: NamedDataSet, ImageFiles, ImageRecords"
+    )

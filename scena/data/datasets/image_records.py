@@ -7,7 +7,7 @@ from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
 from scena.data.location import is_folder, located, only_here
 from scena.data.records.describe import info_of
-from scena.data.records.record_set import RecordSet, splits_of
+from scena.data.records.record_set import RecordSet, no_records, splits_of
 from scena.data.sample import Sample
 
 
@@ -29,7 +29,7 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
             raise DataError(f"The folder of records {str(folder)!r} does not exist.")
         files = splits_of(folder)
         if not files:
-            raise DataError(f"The folder {str(folder)!r} holds no record files (*.tfrecord).")
+            raise no_records(folder)
         self.sets = {split or "all": RecordSet(paths) for split, paths in files.items()}
         info = info_of(folder)
         self.classes = info.get("classes")

@@ -9,7 +9,7 @@ from scena.data.errors import DataError
 from scena.data.image.sheet import contact_sheet
 from scena.data.image.statistics import INFO_FILE, parse_info
 from scena.data.location import is_folder, located, read_bytes
-from scena.data.records.record_set import RecordSet, find_files, splits_of
+from scena.data.records.record_set import RecordSet, find_files, no_records, splits_of
 
 
 def record_sets(path: Any) -> dict[str, RecordSet]:
@@ -18,7 +18,7 @@ def record_sets(path: Any) -> dict[str, RecordSet]:
     if is_folder(folder):
         found = splits_of(folder)
         if not found:
-            raise DataError(f"The folder {str(path)!r} holds no record files (*.tfrecord).")
+            raise no_records(folder)
         return {split: RecordSet(files) for split, files in found.items()}
     return {"": RecordSet(find_files(path))}
 

@@ -78,10 +78,17 @@ def splits_of(folder: Any) -> dict[str, list[Any]]:
     return {split: [files[number] for number in sorted(files)] for split, files in found.items()}
 
 
+def no_records(folder: Any) -> DataError:
+    """The error for a folder without record files; a folder inside it that has some was meant."""
+    inside = [] if is_remote(folder) else sorted({str(file.parent) for file in folder.glob("*/*.tfrecord")})
+    close = f" Did you mean {' or '.join(inside[:3])}?" if inside else ""
+    return DataError(f"The folder {str(folder)!r} holds no record files (*.tfrecord).{close}")
+
+
 def _of_folder(folder: Any, split: str | None) -> list[Any]:
     splits = splits_of(folder)
     if not splits:
-        raise DataError(f"The folder {str(folder)!r} holds no record files (*.tfrecord).")
+        raise no_records(folder)
     if split is None:
         if len(splits) > 1:
             raise DataError(f"{str(folder)!r} has the splits {', '.join(splits)}; name one of them (split=…).")

@@ -151,7 +151,10 @@ def test_damage_leads_to_verify_and_an_empty_folder_is_no_data_set(
     assert "--verify lists all damages, --salvage DIR saves what is whole." in capsys.readouterr().err
     (tmp_path / "nothing").mkdir()
     assert main(["records", "info", str(tmp_path / "nothing"), "--verify"]) == 1
-    assert "holds no record files" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("holds no record files (*.tfrecord).\n")
+    for flags in (["--verify"], []):
+        assert main(["records", "info", str(tmp_path), *flags]) == 1
+        assert f"holds no record files (*.tfrecord). Did you mean {tmp_path}/set?" in capsys.readouterr().err
 
 
 def test_pictures_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
