@@ -1,6 +1,12 @@
-"""Settings for every test, made before anything imports TensorFlow; subprocesses inherit them."""
+"""Settings for every test, made before anything imports TensorFlow; subprocesses inherit them. And the process to fork others from."""
 
+import gc
 import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.zygote import Zygote
 
 # Two pytest workers share two cores, so each gets one TensorFlow thread (a choice, not a measurement).
 SETTINGS = {
@@ -17,3 +23,16 @@ for name, value in SETTINGS.items():
 # What a developer exported for their own runs must not change what the tests see.
 for name in ("SCENA_LOG_LEVEL", "FORCE_COLOR", "PYTHONWARNINGS"):
     os.environ.pop(name, None)
+
+
+def pytest_collection_finish() -> None:
+    """What the test modules have imported stays: the garbage collector need not go through TensorFlow's objects each time."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    """Starts processes of `scena` quickly."""
+    zygote = Zygote.started()
+    yield zygote
+    zygote.close()

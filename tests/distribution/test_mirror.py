@@ -7,7 +7,8 @@ import pytest
 from tests.distribution.runs import SCENARIO, assert_equal_runs, history, merged, train
 from tests.faults.harness import FLAGS as SURVIVOR_FLAGS
 from tests.faults.harness import SCENARIO as SURVIVOR
-from tests.faults.harness import Zygote, fingerprint
+from tests.faults.harness import fingerprint
+from tests.zygote import Zygote
 
 
 def mirror(devices: int) -> str:

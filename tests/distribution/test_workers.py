@@ -14,8 +14,9 @@ import pytest
 from tests.distribution.runs import FLAGS, SCENARIO, assert_equal_runs, merged, start_workers, train
 from tests.distribution.several import NOTES
 from tests.faults.harness import FLAGS as SURVIVOR_FLAGS
-from tests.faults.harness import ROOT, Zygote, fingerprint
 from tests.faults.harness import SCENARIO as SURVIVOR
+from tests.faults.harness import fingerprint
+from tests.zygote import ROOT, Zygote
 
 # slow enough that a process can be ended in the middle of it
 SLOW = "--data.pre_proc.processors.Jitter.seconds 0.02 --trainer.epochs 12"

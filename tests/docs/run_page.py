@@ -1,20 +1,29 @@
 """Runs the code of one page, in order, in the current folder: `python -m tests.docs.run_page docs/parameters.md`.
 
-All Python blocks of a page share one namespace and one process, so that a page pays for TensorFlow once.
+All Python blocks of a page share one namespace and one process. Each `scena` command has a process of its own, forked from a copy of
+this one as it was before the first block: where TensorFlow is imported already, as in the tests, it is there at once.
 """
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 import types
 from pathlib import Path
 
 from tests.docs.blocks import ROOT, Block, Command, read_blocks, read_commands
+from tests.zygote import Zygote
+
+PLAIN = re.compile(r"(?:python -m )?scena( [^;|&<>$`()~]*)")
+"""A command that needs no shell."""
 
 
-def run_page(page: Path) -> None:
+def run_page(arguments: list[str]) -> None:
     """Runs every block of a page that is to be tested; the first failure ends it."""
+    page = Path(arguments[0]).resolve()
+    zygote = Zygote.copied()
     module = types.ModuleType("page")
     sys.modules["page"] = module  # classes defined on the page know where they come from
     for block in read_blocks(page):
@@ -26,7 +35,8 @@ def run_page(page: Path) -> None:
             exec(compile(block.padded(), str(page), "exec"), module.__dict__)
         elif block.language == "console":
             for command in read_commands(block):
-                run_command(command, block)
+                run_command(command, block, zygote)
+    zygote.close()
 
 
 def place_file(block: Block) -> None:
@@ -41,7 +51,7 @@ def place_file(block: Block) -> None:
         target.write_text(block.code, encoding="utf-8")
 
 
-def run_command(command: Command, block: Block) -> None:
+def run_command(command: Command, block: Block, zygote: Zygote) -> None:
     """Runs a command and compares its output, or (if not asked to run it) lets `scena` check its flags."""
     words = block.test.replace(",", " ").split()
     for_real = "run" in words
@@ -49,6 +59,24 @@ def run_command(command: Command, block: Block) -> None:
         sys.exit(f"{block.place}: `{command.text}` is not tested; mark the block <!-- test: run -->, or make it ```sh.")
     text = command.text if for_real else f"{command.text} --help"
     expected_status = int(words[words.index("exit") + 1]) if "exit" in words else 0
+    plain = PLAIN.fullmatch(text)
+    status, output = run_forked(shlex.split(plain[1]), zygote) if plain else run_in_shell(text)
+    if status != expected_status:
+        sys.exit(f"{block.place}: `{text}` ended with status {status}:\n{output}")
+    if for_real:
+        compare(command, output, block)
+
+
+def run_forked(arguments: list[str], zygote: Zygote) -> tuple[int, str]:
+    """Runs `scena` here; returns its status and what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        status = zygote.run(*arguments, log=log, folder=Path.cwd(), environment={"NO_COLOR": "1"})
+        return status, log.read_text(encoding="utf-8")
+
+
+def run_in_shell(text: str) -> tuple[int, str]:
+    """Runs any command here; returns its status and what it wrote."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", text],
@@ -58,10 +86,7 @@ def run_command(command: Command, block: Block) -> None:
         text=True,
         check=False,
     )
-    if done.returncode != expected_status:
-        sys.exit(f"{block.place}: `{text}` ended with status {done.returncode}:\n{done.stdout}")
-    if for_real:
-        compare(command, done.stdout, block)
+    return done.returncode, done.stdout
 
 
 def compare(command: Command, output: str, block: Block) -> None:
@@ -74,4 +99,4 @@ def compare(command: Command, output: str, block: Block) -> None:
 
 
 if __name__ == "__main__":
-    run_page(Path(sys.argv[1]).resolve())
+    run_page(sys.argv[1:])

@@ -1,13 +1,12 @@
 """The code in the documentation and in the README runs; what it shows is what happens."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import PAGES, ROOT, Block, read_blocks, read_commands
+from tests.zygote import Zygote
 
 MOST_UNTESTED = 6
 BLOCKS = {page: read_blocks(page) for page in PAGES}
@@ -19,6 +18,7 @@ def is_run(block: Block) -> bool:
 
 LONG = {f"docs/howto/{name}.md" for name in ("cats-and-dogs", "checkpoints", "gpus", "mixed-precision", "multi-worker")}
 """Pages that train several times."""
+LONG.add("docs/jax.md")  # compiles for half a minute; tests/jax_backend runs the same commands
 
 
 def parameter(page: Path) -> object:
@@ -27,16 +27,11 @@ def parameter(page: Path) -> object:
 
 
 @pytest.mark.parametrize("page", [parameter(page) for page in PAGES if any(map(is_run, BLOCKS[page]))])
-def test_code_of_the_page_runs(page: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.docs.run_page", str(page)],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+def test_code_of_the_page_runs(page: Path, tmp_path: Path, zygote: Zygote) -> None:
+    folder, log = tmp_path / "folder", tmp_path / "log"
+    folder.mkdir()
+    status = zygote.run(page, function="tests.docs.run_page:run_page", folder=folder, log=log)
+    assert status == 0, log.read_text()
 
 
 def test_few_blocks_are_not_tested_and_each_says_why() -> None:

@@ -1,20 +1,12 @@
-"""What the tests of faults share: one process to fork others from, and the run that was never killed."""
+"""What the tests of faults share: the run that was never killed."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.harness import FLAGS, SCENARIO, Zygote, fingerprint
-
-
-@pytest.fixture(scope="session")
-def zygote() -> Iterator[Zygote]:
-    """Starts processes of `scena` quickly."""
-    zygote = Zygote()
-    yield zygote
-    zygote.close()
+from tests.faults.harness import FLAGS, SCENARIO, fingerprint
+from tests.zygote import Zygote
 
 
 @pytest.fixture(scope="session")

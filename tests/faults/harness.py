@@ -6,8 +6,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from collections import Counter
@@ -19,12 +17,16 @@ import h5py
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.zygote import Child, Zygote
+
 SCENARIO = "tests.faults.survivor"
 FLAGS = (
     "--trainer.epochs 5 --trainer.random_seed 11 --train.batch_size 8 --val.batch_size 16 --trainer.checkpoint_every 4steps "
     "--trainer.val_every_n 5steps --data.pre_proc.processors.Jitter.seconds 0.001 --train.num_processes 0 --val.num_processes 0"
 ).split()
+
+SLOW = "--data.pre_proc.processors.Jitter.seconds 0.02"  # slow enough to be hit in the middle of an epoch
+FAST = SLOW.replace("0.02", "0.001").split()
 
 
 def flags(changes: str = "") -> list[str]:
@@ -32,79 +34,6 @@ def flags(changes: str = "") -> list[str]:
     words = changes.split()
     chosen = dict(zip(FLAGS[::2], FLAGS[1::2], strict=True)) | dict(zip(words[::2], words[1::2], strict=True))
     return [word for pair in chosen.items() for word in pair]
-
-
-class Child:
-    """A process that runs `scena`."""
-
-    def __init__(self, zygote: "Zygote", pid: int, log: Path) -> None:
-        self._zygote = zygote
-        self.pid = pid
-        self.log = log
-        self._from = len(self.text)
-
-    @property
-    def text(self) -> str:
-        """What it and its predecessors have written."""
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
-
-    def wait_for(self, text: str, timeout: float = 60) -> bool:
-        """Waits until it has written this; False if it ended before."""
-        end = time.monotonic() + timeout
-        while text not in self.text[self._from :]:
-            if not _alive(self.pid):
-                return text in self.text[self._from :]
-            assert time.monotonic() < end, f"{text!r} was not written in {timeout} s:\n{self.text}"
-            time.sleep(0.002)
-        return True
-
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        """Sends a signal."""
-        os.kill(self.pid, number)
-
-    def wait(self) -> int:
-        """Its exit status; negative for a signal."""
-        return int(self._zygote.ask({"wait": self.pid})["status"])
-
-
-class Zygote:
-    """Starts processes that run `scena`, see zygote.py."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.zygote"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._answer() == {"ready": True}
-
-    def start(self, *arguments: str | Path, log: Path) -> Child:
-        """Runs `scena` with these arguments."""
-        pid = self.ask({"arguments": [str(word) for word in arguments], "log": str(log)})["pid"]
-        return Child(self, int(pid), log)
-
-    def run(self, *arguments: str | Path, log: Path) -> int:
-        """Runs `scena` to its end and returns its status."""
-        return self.start(*arguments, log=log).wait()
-
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def close(self) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
 
 
 MOMENTS = ("at any time", "training", "step", "writing a checkpoint", "writing the best model", "exporting")
@@ -168,7 +97,7 @@ def _names(directory: Path) -> set[str]:
 
 
 def _poll(child: Child, condition: Callable[[], bool]) -> None:
-    while not condition() and _alive(child.pid):
+    while not condition() and child.is_alive():
         time.sleep(0.0005)
 
 
@@ -239,10 +168,3 @@ def _weights(path: Path) -> str:
     for name in sorted(values):
         digest.update(name.encode() + values[name])
     return digest.hexdigest()
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import SCENARIO, Zygote, fingerprint, flags
+from tests.faults.harness import FAST, SCENARIO, SLOW, fingerprint, flags
 from tests.faults.test_kills import assert_same
+from tests.zygote import Zygote
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
 
@@ -45,8 +46,7 @@ def fill(disk: Path) -> Path:
 @pytest.mark.long
 def test_a_full_disk_is_waited_out(zygote: Zygote, expected: dict[str, Any], small_disk: Path, tmp_path: Path) -> None:
     directory, log = small_disk / "run", tmp_path / "run.log"
-    slow = flags("--data.pre_proc.processors.Jitter.seconds 0.02")
-    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *slow, log=log)
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(SLOW), log=log)
     child.wait_for("New best model")
     while not (directory / "checkpoint" / "8").exists():
         time.sleep(0.001)
@@ -67,8 +67,7 @@ def test_a_disk_that_stays_full_ends_the_run_with_an_error(
     zygote: Zygote, expected: dict[str, Any], small_disk: Path, tmp_path: Path
 ) -> None:
     directory, log = small_disk / "run", tmp_path / "run.log"
-    slow = flags("--data.pre_proc.processors.Jitter.seconds 0.02")
-    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *slow, log=log)
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(SLOW), log=log)
     child.wait_for("New best model")
     while not (directory / "checkpoint" / "8").exists():
         time.sleep(0.001)
@@ -77,6 +76,6 @@ def test_a_disk_that_stays_full_ends_the_run_with_an_error(
     assert "error: Cannot write the best model" in child.text
     assert [path.name for path in (directory / "checkpoint").iterdir() if path.name.isdecimal()]
     ballast.unlink()
-    assert zygote.run("resume", directory, log=log) == 0, log.read_text()
+    assert zygote.run("resume", directory, *FAST, log=log) == 0, log.read_text()
     shutil.copy(log, directory.with_suffix(".log"))
     assert_same(directory, expected)

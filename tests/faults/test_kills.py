@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import FLAGS, SCENARIO, Zygote, fingerprint, flags, kill_until_finished
+from tests.faults.harness import FLAGS, SCENARIO, fingerprint, flags, kill_until_finished
+from tests.zygote import Zygote
 
 
 def assert_same(directory: Path, expected: dict[str, Any]) -> None:

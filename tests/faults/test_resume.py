@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import FLAGS, SCENARIO, Zygote, fingerprint, flags
+from tests.faults.harness import FLAGS, SCENARIO, fingerprint, flags
 from tests.faults.test_kills import assert_same
+from tests.zygote import Zygote
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import SCENARIO, Zygote, fingerprint, flags
+from tests.faults.harness import FAST, SCENARIO, SLOW, fingerprint, flags
 from tests.faults.test_kills import assert_same
+from tests.zygote import Zygote
 
-# slow enough to be hit in the middle of an epoch, where no checkpoint is due
-SLOW = "--trainer.checkpoint_every 100 --data.pre_proc.processors.Jitter.seconds 0.02"
+# to be hit in the middle of an epoch, where no checkpoint is due
+BETWEEN = f"{SLOW} --trainer.checkpoint_every 100"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_a_signal_saves_and_leaves(
     zygote: Zygote, expected: dict[str, Any], tmp_path: Path, number: int, status: int
 ) -> None:
     directory, log = tmp_path / "run", tmp_path / "run.log"
-    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(SLOW), log=log)
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(BETWEEN), log=log)
     child.wait_for("New best model")
     time.sleep(0.3)
     child.kill(number)
@@ -31,7 +32,7 @@ def test_a_signal_saves_and_leaves(
     assert "error" not in child.text
     (saved,) = [path.name for path in (directory / "checkpoint").iterdir()]
     assert int(saved) >= 5
-    assert zygote.run("resume", directory, log=log) == 0, log.read_text()
+    assert zygote.run("resume", directory, *FAST, log=log) == 0, log.read_text()
     assert_same(directory, expected)
 
 
@@ -52,7 +53,7 @@ def test_a_second_signal_leaves_at_once(zygote: Zygote, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_the_time_limit_saves_and_leaves(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
     directory, log = tmp_path / "run", tmp_path / "run.log"
-    limited = flags(f"{SLOW} --trainer.time_limit 4s")
+    limited = flags(f"{BETWEEN} --trainer.time_limit 4s")
     status = zygote.run("train", SCENARIO, "--trainer.output_dir", directory, *limited, log=log)
     assert status == 75, log.read_text()
     assert "Stopped by the time limit" in log.read_text()

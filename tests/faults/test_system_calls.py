@@ -13,7 +13,7 @@ import pytest
 from scena import durable
 from scena.training.checkpoint import CheckpointStore
 from tests.faults import saver
-from tests.faults.harness import ROOT
+from tests.zygote import ROOT
 
 CALLS = "openat,write,fsync,rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat,rmdir,ftruncate,link,linkat"
 

@@ -39,7 +39,11 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(environment: Path, folder: Path) -> None:
     scena = environment / "bin/scena"
-    run(scena, *"train examples.tutorial.min --trainer.epochs 1 --trainer.output_dir out".split(), cwd=folder)
+    run(
+        scena,
+        *"train examples.tutorial.min --trainer.epochs 1 --train.limit 64 --val.limit 32 --trainer.output_dir out".split(),
+        cwd=folder,
+    )
     assert (folder / "out/export").is_dir()
 
 

@@ -3,9 +3,6 @@
 import contextlib
 import http.client
 import json
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,8 +11,7 @@ from typing import Any
 
 from scena.prediction.serving.params import ServeParams
 from scena.prediction.serving.run import create_server
-
-ROOT = Path(__file__).parents[2]
+from tests.zygote import Child, Zygote
 
 
 def ask(port: int, path: str, body: Any = None, kind: str = "application/json", timeout: float = 30) -> tuple[int, Any]:
@@ -51,22 +47,12 @@ def running(predictor: Any, params: ServeParams, name: str = "toy") -> Iterator[
 
 
 @contextlib.contextmanager
-def started(*arguments: str, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def started(zygote: Zygote, *arguments: str, log: Path) -> Iterator[tuple[Child, int]]:
     """`scena serve` in a process of its own, once it answers, and its port."""
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scena", "serve", *arguments, "--port", "0"],
-            stdout=file,
-            stderr=file,
-            cwd=ROOT,
-            env=os.environ,
-        )
+    process = zygote.start("serve", *arguments, "--port", "0", log=log)
     try:
-        deadline = time.monotonic() + 120
-        while "http://127.0.0.1:" not in log.read_text():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        port = int(log.read_text().split("http://127.0.0.1:")[1].split()[0])
+        assert process.wait_for("http://127.0.0.1:", timeout=120), process.text
+        port = int(process.text.split("http://127.0.0.1:")[1].split()[0])
         while True:
             with contextlib.suppress(OSError):
                 if ask(port, "/health")[0] == 200:
@@ -74,6 +60,5 @@ def started(*arguments: str, log: Path) -> Iterator[tuple[subprocess.Popen[bytes
             time.sleep(0.05)
         yield process, port
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait(timeout=30)
+        if process.is_alive():
+            process.kill()

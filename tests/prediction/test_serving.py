@@ -26,6 +26,7 @@ from scena.prediction.serving.params import ServeParams
 from tests.prediction.http_service import ask, running, started
 from tests.prediction.webdriver import browser, needs_chromedriver
 from tests.toy.scenario import ToyScenario
+from tests.zygote import Zygote
 
 PREDICT = "/v1/models/toy:predict"
 ROW = [0.0, 1.0, 2.0, 3.0, 0.0, 1.0, 2.0, 3.0]
@@ -215,9 +216,11 @@ def test_the_batcher_on_its_own() -> None:
     assert batches == [3, 3, 2] and batcher.waiting == 0
 
 
-def test_the_command_serves_the_whole_pipeline_and_ends_cleanly(exports: list[Path], tmp_path: Path) -> None:
+def test_the_command_serves_the_whole_pipeline_and_ends_cleanly(
+    zygote: Zygote, exports: list[Path], tmp_path: Path
+) -> None:
     log = tmp_path / "log"
-    with started(*map(str, exports), "--scenario", "tests.toy.scenario", log=log) as (process, port):
+    with started(zygote, *map(str, exports), "--scenario", "tests.toy.scenario", log=log) as (process, port):
         assert len(ask(port, PREDICT, {"instances": [ROW] * 3})[1]["predictions"]) == 3
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.2", port), timeout=2)  # another address of this machine
@@ -227,9 +230,9 @@ def test_the_command_serves_the_whole_pipeline_and_ends_cleanly(exports: list[Pa
         busy.start()
         while "scena_batch_size_count 2.0" not in ask(port, "/metrics")[1]:
             time.sleep(0.01)  # until the large request is being predicted
-        process.send_signal(signal.SIGTERM)
+        process.kill(signal.SIGTERM)
         busy.join()
-        assert process.wait(timeout=30) == 0
+        assert process.wait() == 0
     assert "The service has ended." in log.read_text()
     assert answers[0][0] == 200 and len(answers[0][1]["predictions"]) == 6_000
 
