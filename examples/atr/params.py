@@ -88,7 +88,7 @@ class Beam(DecoderParams):
 class AtrModelParams(ModelBaseParams, builds=".model:AtrModel"):
     """Convolutions, a bidirectional LSTM and CTC."""
 
-    filters: list[int] = param([16, 32], help="filters of each convolution; each is followed by pooling")
+    filters: list[int] = param([16, 32], gt=0, help="filters of each convolution; each is followed by pooling")
     lstm: int = param(64, ge=1, help="units of the LSTM in each direction")
     dropout: float = param(0.2, ge=0, lt=1, help="share of features to drop in training")
     decoder: DecoderParams = param(Greedy(), help="how text is read from the output")

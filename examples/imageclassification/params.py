@@ -11,6 +11,7 @@ from scena.data.image.augment.params import (
     TranslateParams,
 )
 from scena.data.location import Location
+from scena.scenario.classification.params import ClassificationEvaluatorParams
 from scena.training.image_pipelines import ImagePipelines
 
 
@@ -54,3 +55,5 @@ class FlowersModelParams(ModelBaseParams, builds=".model:FlowersModel"):
 
 class FlowersScenarioParams(ScenarioBaseParams[FlowersDataParams, FlowersModelParams]):
     """Telling pictures apart."""
+
+    evaluator: ClassificationEvaluatorParams = param(flat=True, help="accuracy by class")

@@ -38,7 +38,7 @@ class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
 class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
     """The network. [Add what you want to change on the command line.]"""
 
-    units: list[int] = param([32, 32], help="units of each hidden layer")
+    units: list[int] = param([32, 32], gt=0, help="units of each hidden layer")
     dropout: float = param(0.1, ge=0, lt=1, help="share of units to drop in training")
 
 

@@ -70,6 +70,8 @@ class ClassificationNetworkParams(NetworkParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.input_size[2] not in (1, 3):
+            raise ValueError(f"input_size has 1 or 3 channels, as pictures have. Received: {self.input_size}")
         if self.name == HUB:
             self._check_hub()
         elif self.handle is not None:
