@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.places import make_folder
 from scena.commands.scenario_argument import root_of, start_work
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
@@ -37,6 +38,7 @@ def run(arguments: list[str]) -> int:
     root = root_of(scenario=trainer_params.scenario)
     parsed = parse(root, rest, prog=f"scena adapt {arguments[0]}", options=options)
     assert options.out is not None
+    make_folder("--out", options.out.parent)
     start_work(options)
     from scena.scenario.adapting import adapt
 

@@ -4,7 +4,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from scena.commands.results import Results, check_json_file, print_results
+from scena.commands.places import check_file
+from scena.commands.results import Results, print_results
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
@@ -38,7 +39,7 @@ def run(arguments: list[str]) -> int:
     scenario_class, trainer_params = _stored(path, options.scenario)
     params: Any = trainer_params.scenario
     parsed = parse(root_of(evaluator=params.evaluator), rest, prog=f"scena evaluate-dump {path}", options=options)
-    check_json_file(options.json)
+    check_file("--json", options.json)
     set_up_console()
     params.evaluator = parsed.params.evaluator
     results = evaluate(path, scenario_class(params))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.places import make_folder
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
@@ -57,6 +58,8 @@ def run(arguments: list[str]) -> int:
     parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
     if parsed.params.data is None:
         raise ScenarioError("The run had no validation data to compare on; name some with --data.")
+    directory = options.out or export.directory
+    make_folder("--out", directory)
     start_work(options)
     from scena.scenario.converting import Converter
 
@@ -64,7 +67,7 @@ def run(arguments: list[str]) -> int:
     inputs = _inputs(built.data, export.trainer_params.gen.val, parsed.params.data, options.samples)
     converter = Converter(
         built,
-        options.out or export.directory,
+        directory,
         inputs,
         quantize=options.quantize,
         length=options.length,

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.places import check_file
 from scena.commands.reporting import Reporter
-from scena.commands.results import check_json_file, print_results
+from scena.commands.results import print_results
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
@@ -61,7 +62,7 @@ def run(arguments: list[str]) -> int:
     source: DataGeneratorParams | None = parsed.params.data
     if source is None:
         raise ScenarioError("The run had no validation data; name some with --data.")
-    check_json_file(options.json)
+    check_file("--json", options.json)
     start_work(options)
     reporter = Reporter(options.report, exports, source) if options.report is not None else None
     with contextlib.ExitStack() as stack:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scena.commands.places import make_folder
 from scena.data.params import DataGeneratorParams
 from scena.params import to_raw
-from scena.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from scena.data.sample import Sample
@@ -27,10 +27,7 @@ class Reporter:
         from scena.evaluation.report.plots import new_figure
 
         new_figure()  # says at once if matplotlib is missing
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ScenarioError(f"Cannot write to --report {directory}: {error.strerror or error}.") from error
+        make_folder("--report", directory)
         self._exports = exports
         self._source = source
         self._report = Report(

@@ -32,20 +32,6 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
             raise ScenarioError(f"Cannot write to --json {json_file}: {error.strerror or error}.") from error
 
 
-def check_json_file(json_file: Path | None) -> None:
-    """Says before the work if the file cannot be written for a plain reason.
-
-    Raises:
-        ScenarioError: its folder does not exist, or it is a folder itself.
-    """
-    if json_file is None or str(json_file) == "-":
-        return
-    if not json_file.parent.is_dir():
-        raise ScenarioError(f"Cannot write to --json {json_file}: there is no folder {json_file.parent}.")
-    if json_file.is_dir():
-        raise ScenarioError(f"Cannot write to --json {json_file}: it is a folder.")
-
-
 def table(results: Results) -> str:
     """The results as a text table, a row for each value and a column for each model; empty if there are none."""
     names = list(dict.fromkeys(name for values in results.values() for name in values))

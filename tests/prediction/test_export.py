@@ -211,3 +211,13 @@ def test_adapt_refuses_other_shapes(toy: Path, tmp_path: Path, capsys: pytest.Ca
     text = export(tmp_path / "text", 1, TextScenario)
     assert main(["adapt", str(text), *TEXT, "--out", str(tmp_path / "new"), "--model.recurrent"]) == 1
     assert "the changed model has 4 weights, the stored one 1" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_is_named_before_the_work(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main(["export", str(toy), *TOY, "--format", "onnx", "--out", f"{tmp_path}/file"]) == 1
+    assert f"scena export: error: Cannot write to --out {tmp_path}/file: File exists." in capsys.readouterr().err
+    assert main(["adapt", str(toy), *TOY, "--out", f"{tmp_path}/file/new"]) == 1
+    assert f"scena adapt: error: Cannot write to --out {tmp_path}/file: File exists." in capsys.readouterr().err
