@@ -1,19 +1,18 @@
-"""Runs several `scena` commands in one process, which pays for JAX once: `python -m tests.jax_backend.in_turn '[["lav", …], …]'`.
-
-Prints a JSON list of [exit status, what the command printed].
-"""
+"""Runs several `scena` commands in one process, which compiles Keras' small functions once."""
 
 import contextlib
 import io
 import json
-import sys
 
 from scena.commands.main import main
 
-done = []
-for arguments in json.loads(sys.argv[1]):
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
-        status = main(arguments)
-    done.append([status, text.getvalue()])
-print(json.dumps(done))
+
+def run(lines: list[str]) -> None:
+    """Prints a JSON list of [exit status, what the command printed]."""
+    done = []
+    for line in lines:
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            status = main(line.split())
+        done.append([status, text.getvalue()])
+    print(json.dumps(done))

@@ -1,4 +1,4 @@
-"""Asks for what cannot be done with JAX and prints a JSON list of the answers. Run with KERAS_BACKEND=jax."""
+"""Asks for what cannot be done with JAX."""
 
 import json
 from pathlib import Path
@@ -35,14 +35,16 @@ def graph(layer: keras.layers.Layer) -> keras.Model:
     return keras.Model({"x": given}, {"y": layer(given)})
 
 
-answers = []
-for attempt in (
-    lambda: JaxEngine(OwnStep(), {"x": ArraySpec((3,), "float32")}, {}),
-    lambda: JaxPredictor(graph(keras.layers.Dense(2)), {"name": ArraySpec((), "str")}),
-    lambda: write_graph_saved_model(Path("never"), graph(CountsTheBatch())),
-):
-    try:
-        attempt()
-    except ScenaError as error:
-        answers.append(f"{type(error).__name__}: {error}")
-print(json.dumps(answers))
+def ask(_: list[str]) -> None:
+    """Prints a JSON list of the answers."""
+    answers = []
+    for attempt in (
+        lambda: JaxEngine(OwnStep(), {"x": ArraySpec((3,), "float32")}, {}),
+        lambda: JaxPredictor(graph(keras.layers.Dense(2)), {"name": ArraySpec((), "str")}),
+        lambda: write_graph_saved_model(Path("never"), graph(CountsTheBatch())),
+    ):
+        try:
+            attempt()
+        except ScenaError as error:
+            answers.append(f"{type(error).__name__}: {error}")
+    print(json.dumps(answers))

@@ -1,12 +1,11 @@
 """The tutorials with KERAS_BACKEND=jax, in processes of their own: training, kill and resume, LAV, prediction, export."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +17,8 @@ from scena.commands.main import main
 from scena.data.datasets.digits import load_digits
 from scena.evaluation.params import LAVParams
 from tests.faults.harness import fingerprint
+from tests.zygote import Zygote
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "KERAS_BACKEND": "jax"}
 # sizes are multiples of the batch: JAX compiles once for each shape
 QUICK = "--train.limit 64 --val.limit 32 --trainer.random_seed 5".split()
 # state of every kind: accumulated gradients, averaged weights, a schedule; dropout is in the network
@@ -30,55 +28,55 @@ RICH = (
 ).split()
 
 
-def start(*arguments: str | Path, log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as out:
-        return subprocess.Popen(
-            [sys.executable, "-m", "scena", *map(str, arguments)],
-            cwd=log.parent,
-            env=ENVIRONMENT,
-            stdout=out,
-            stderr=out,
-        )
-
-
-def python(module: str, *arguments: str, folder: Path) -> list[list[object]]:
-    """Runs one of the programs beside this file and returns what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"tests.jax_backend.{module}", *arguments],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+@pytest.fixture(scope="module")
+def jax(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """Starts processes that compute with JAX, which compiles quickly, and not again what another process has compiled."""
+    zygote = Zygote.started(
+        KERAS_BACKEND="jax",
+        JAX_DISABLE_MOST_OPTIMIZATIONS="1",
+        JAX_COMPILATION_CACHE_DIR=str(tmp_path_factory.mktemp("compiled")),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
     )
-    answer: list[list[object]] = json.loads(done.stdout.splitlines()[-1])
+    yield zygote
+    zygote.close()
+
+
+def answers(jax: Zygote, function: str, *arguments: str, folder: Path) -> list[Any]:
+    """Calls one of the functions beside this file and returns what it prints."""
+    out, err = folder / "answers.json", folder / "answers.log"
+    out.unlink(missing_ok=True)
+    status = jax.run(*arguments, function=f"tests.jax_backend.{function}", log=out, errors=err, folder=folder)
+    assert status == 0, err.read_text()
+    answer: list[Any] = json.loads(out.read_text().splitlines()[-1])
     return answer
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(jax: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds `straight`, a minimal tutorial that ran to its end, and `killed`, the same run killed with -9 after a checkpoint."""
     folder = tmp_path_factory.mktemp("jax")
     command = ["train", "examples.tutorial.min", *QUICK, *RICH, "--trainer.output_dir"]
-    killed = start(*command, "killed", log=folder / "killed.log")
-    straight = start(*command, "straight", log=folder / "straight.log")
+    killed = jax.start(*command, "killed", log=folder / "killed.log", folder=folder)
     while not (folder / "killed/checkpoint/3").is_dir():
-        assert killed.poll() is None, (folder / "killed.log").read_text()
+        assert killed.is_alive(), killed.text
         time.sleep(0.001)
     killed.kill()
     assert killed.wait() == -signal.SIGKILL
-    assert straight.wait() == 0, (folder / "straight.log").read_text()
+    straight = jax.start(*command, "straight", log=folder / "straight.log", folder=folder)
+    assert straight.wait() == 0, straight.text
     return folder
 
 
-def test_resume_is_exact(folder: Path) -> None:
+def test_resume_is_exact(jax: Zygote, folder: Path) -> None:
     assert not (folder / "killed/export").exists()
-    assert start("resume", "killed", log=folder / "killed.log").wait() == 0, (folder / "killed.log").read_text()
-    assert "Resumed at epoch" in (folder / "killed.log").read_text()
+    resumed = jax.start("resume", "killed", log=folder / "killed.log", folder=folder)
+    assert resumed.wait() == 0, resumed.text
+    assert "Resumed at epoch" in resumed.text
     assert fingerprint(folder / "killed") == fingerprint(folder / "straight")
 
 
-def test_minimal_tutorial_after_its_training(folder: Path) -> None:
+def test_minimal_tutorial_after_its_training(jax: Zygote, folder: Path) -> None:
     commands = [
         "lav --export_dir straight/best --lav.limit 32 --json lav.json",
         "predict --export_dir straight/best --pipeline.limit 20 --out predicted.jsonl",
@@ -88,7 +86,7 @@ def test_minimal_tutorial_after_its_training(folder: Path) -> None:
         "train examples.tutorial.min --trainer.output_dir refused --device.threads 2",
         "train examples.tutorial.min --trainer.output_dir refused --device.gpus 0 1",
     ]
-    done = python("in_turn", json.dumps([command.split() for command in commands]), folder=folder)
+    done = answers(jax, "in_turn:run", *commands, folder=folder)
     assert [status for status, _ in done] == [0, 0, 0, 1, 1, 1, 1], done
     only = "works with TensorFlow only, and the backend is jax."
     for (_, text), what in zip(
@@ -133,27 +131,18 @@ def test_a_checkpoint_belongs_to_its_backend(folder: Path, capsys: pytest.Captur
     )
 
 
-def test_full_tutorial(tmp_path: Path) -> None:
+def test_full_tutorial(jax: Zygote, tmp_path: Path) -> None:
     images, _ = load_digits("digits", "test")
     Image.fromarray(images[0]).save(tmp_path / "digit.png")
-    train = "train examples.tutorial.full --trainer.epochs 1 --trainer.lav_every_n 1 --tensorboard.histograms 1"
+    train = f"train examples.tutorial.full --trainer.epochs 1 --trainer.lav_every_n 1 --tensorboard.histograms 1 {' '.join(QUICK)}"
     commands = [
-        [
-            *train.split(),
-            *QUICK,
-            "--trainer.precision",
-            "mixed_bfloat16",
-            "--model.graph",
-            "MLP",
-            "--trainer.output_dir",
-            "a",
-        ],
-        [*train.split(), *QUICK, "--trainer.output_dir", "b", "--train.num_processes", "1"],
-        "lav --export_dir b/best --lav.limit 32".split(),
-        "predict --export_dir a/best b/best --data.image_files digit.png".split(),
-        "resume b --trainer.epochs 2".split(),
+        f"{train} --trainer.precision mixed_bfloat16 --model.graph MLP --trainer.output_dir a",
+        f"{train} --trainer.output_dir b --train.num_processes 1",
+        "lav --export_dir b/best --lav.limit 32",
+        "predict --export_dir a/best b/best --data.image_files digit.png",
+        "resume b --trainer.epochs 2",
     ]
-    done = python("in_turn", json.dumps(commands), folder=tmp_path)
+    done = answers(jax, "in_turn:run", *commands, folder=tmp_path)
     assert [status for status, _ in done] == [0] * 5, done
     assert "lav_worst_class_acc" in str(done[1][1])
     assert "worst_class_acc" in str(done[2][1])
@@ -163,8 +152,8 @@ def test_full_tutorial(tmp_path: Path) -> None:
     assert len((tmp_path / "b/history.csv").read_text().splitlines()) == 3
 
 
-def test_what_jax_cannot_do_is_named(tmp_path: Path) -> None:
-    own_step, text, saved_model = map(str, python("refusals", folder=tmp_path))
+def test_what_jax_cannot_do_is_named(jax: Zygote, tmp_path: Path) -> None:
+    own_step, text, saved_model = answers(jax, "refusals:ask", folder=tmp_path)
     assert own_step == (
         "ModelError: OwnStep.train_step is written for TensorFlow: it takes (data). With JAX, Keras calls "
         "train_step(state, data), which returns (logs, state). Write it so, or train with KERAS_BACKEND=tensorflow."
