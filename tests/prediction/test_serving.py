@@ -90,7 +90,8 @@ def test_what_the_service_says_about_itself(port: int) -> None:
     ask(port, PREDICT, {"instances": [ROW]})
     metrics = ask(port, "/metrics")[1]
     assert 'scena_requests_total{status="200"}' in metrics and "scena_batch_size_count" in metrics
-    assert ask(port, "/v1/models/other")[0] == 404
+    message = f"There is no /v1/models/other:predict here. The model answers POST {PREDICT}; /docs lists everything."
+    assert ask(port, "/v1/models/other:predict", {"instances": [ROW]}) == (404, {"error": message})
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,9 @@ def test_what_the_service_says_about_itself(port: int) -> None:
         ({"x": 1}, 400, 'Expected {"instances"'),
         ({"instances": []}, 400, "at least one sample"),
         ({"instances": [{"y": 1}]}, 400, "exactly the keys ['x']"),
-        ({"instances": ["/etc/hostname"]}, 400, "does not match the inputs"),
-        ({"instances": [[1, 2]]}, 400, "does not match the inputs"),
-        ({"instances": [[[1, 2], [3]]]}, 400, "does not match the inputs"),
+        ({"instances": ["/etc/hostname"]}, 400, "does not match the input 'x'"),
+        ({"instances": [[1, 2]]}, 400, "does not match the input 'x': expected shape=(8,), dtype=float32; received shape=(2,), "),
+        ({"instances": [[[1, 2], [3]]]}, 400, "The lists of the input 'x' have different lengths"),
         ({"inputs": {"x": [ROW], "y": []}}, 400, "the same length"),
         ({"instances": [{"b64": "?"}]}, 400, "is not base64"),
         (b" " * 200_000, 413, "larger than 100000 bytes"),

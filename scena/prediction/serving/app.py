@@ -219,6 +219,13 @@ def create_app(predictor: Any, params: ServeParams, name: str) -> FastAPI:
     async def metadata() -> dict[str, Any]:
         return service.metadata()
 
+    @app.exception_handler(404)
+    async def missing(request: Request, error: Exception) -> Response:
+        return _error(
+            404,
+            f"There is no {request.url.path} here. The model answers POST {service.address}; /docs lists everything.",
+        )
+
     app.router.routes.append(Route(service.address, service.predict, methods=["POST"]))
     app.openapi()["paths"][service.address] = {"post": _PREDICT}
     return app

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from scena.data.sample import Sample
-from scena.data.spec import ArraySpec
+from scena.data.spec import ArraySpec, describe
 
 MAX_PIXELS = 50_000_000
 """A small file can unfold to a huge picture."""
@@ -70,10 +70,7 @@ def sample_of_json(instance: Any, specs: dict[str, ArraySpec]) -> Sample:
     if not isinstance(instance, dict) or set(instance) != set(specs):
         # nothing else is handed on: a text could be a path to a processor, which is not for a client to choose
         raise PayloadError(f'An instance has exactly the keys {sorted(specs)}, or it is a file: {{"b64": "…"}}.')
-    try:
-        return Sample(inputs={name: _array(instance[name], spec) for name, spec in specs.items()})
-    except (ValueError, TypeError, OverflowError) as error:
-        raise PayloadError(f"An instance does not match the inputs {sorted(specs)}: {error}") from error
+    return Sample(inputs={name: _array(name, instance[name], spec) for name, spec in specs.items()})
 
 
 def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], processed: bool) -> Sample:
@@ -104,11 +101,19 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _array(value: Any, spec: ArraySpec) -> np.ndarray:
-    array = np.asarray(value)
-    if spec.dtype.kind == "f" and array.dtype.kind in "iuf":
-        array = array.astype(spec.dtype)
-    return spec.conform(array)
+def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:
+    expected = f"expected shape={spec.shape}, dtype={spec.dtype.name}"
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise PayloadError(f"The lists of the input {name!r} have different lengths; {expected}.") from error
+    try:
+        return spec.conform(array.astype(spec.dtype) if spec.dtype.kind == "f" and array.dtype.kind in "iuf" else array)
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = "" if str(error) in ("shape", "dtype") else f": {error}"
+        raise PayloadError(
+            f"An instance does not match the input {name!r}: {expected}; received {describe(array)}{reason}."
+        ) from error
 
 
 def _picture(content: bytes, specs: dict[str, ArraySpec]) -> dict[str, np.ndarray]:
