@@ -1,7 +1,10 @@
 """The tutorials with KERAS_BACKEND=jax, in processes of their own: training, kill and resume, LAV, prediction, export."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +20,7 @@ from scena.commands.main import main
 from scena.data.datasets.digits import load_digits
 from scena.evaluation.params import LAVParams
 from tests.faults.harness import fingerprint
-from tests.zygote import Zygote
+from tests.zygote import ROOT, Zygote
 
 # sizes are multiples of the batch: JAX compiles once for each shape
 QUICK = "--train.limit 64 --val.limit 32 --trainer.random_seed 5".split()
@@ -29,15 +32,21 @@ RICH = (
 
 
 @pytest.fixture(scope="module")
-def jax(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    """Starts processes that compute with JAX, which compiles quickly, and not again what another process has compiled."""
-    zygote = Zygote.started(
-        KERAS_BACKEND="jax",
-        JAX_DISABLE_MOST_OPTIMIZATIONS="1",
-        JAX_COMPILATION_CACHE_DIR=str(tmp_path_factory.mktemp("compiled")),
-        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
-        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
-    )
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """JAX computes, compiles quickly, and compiles nothing that another process has compiled."""
+    return {
+        "KERAS_BACKEND": "jax",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+
+
+@pytest.fixture(scope="module")
+def jax(environment: dict[str, str]) -> Iterator[Zygote]:
+    """Starts processes that compute with JAX."""
+    zygote = Zygote.started(**environment)
     yield zygote
     zygote.close()
 
@@ -53,7 +62,7 @@ def answers(jax: Zygote, function: str, *arguments: str, folder: Path) -> list[A
 
 
 @pytest.fixture(scope="module")
-def folder(jax: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(jax: Zygote, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds `straight`, a minimal tutorial that ran to its end, and `killed`, the same run killed with -9 after a checkpoint."""
     folder = tmp_path_factory.mktemp("jax")
     command = ["train", "examples.tutorial.min", *QUICK, *RICH, "--trainer.output_dir"]
@@ -63,8 +72,17 @@ def folder(jax: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
         time.sleep(0.001)
     killed.kill()
     assert killed.wait() == -signal.SIGKILL
-    straight = jax.start(*command, "straight", log=folder / "straight.log", folder=folder)
-    assert straight.wait() == 0, straight.text
+    # not forked, to see the program import JAX by itself
+    words = [sys.executable, "-m", "scena", *command, "straight"]
+    straight = subprocess.run(
+        words,
+        cwd=folder,
+        env=os.environ | environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert straight.returncode == 0, straight.stderr
     return folder
 
 
