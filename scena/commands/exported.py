@@ -1,14 +1,18 @@
 """What `lav` and `predict` share: export directories, and the scenario they belong to."""
 
+import logging
 from pathlib import Path
+from typing import Any
 
 from scena.commands.scenario_argument import WorkOptions, import_modules
-from scena.params import ParamsError, param
+from scena.params import ParamsError, Parsed, param
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario
 from scena.scenario.loading import LoadedExport, export_file, load_export
 from scena.scenario.stored import read_description
 from scena.scenario.trusted import scenario_of
+
+logger = logging.getLogger(__name__)
 
 
 class ExportOptions(WorkOptions):
@@ -30,6 +34,12 @@ def open_exports(options: ExportOptions, command: str) -> tuple[AnyScenario, lis
     first = options.export_dir[0]
     scenario = scenario_of(names[first], first, options.scenario)
     return scenario, [load_export(directory, scenario) for directory in options.export_dir]
+
+
+def tell_of_limit(parsed: Parsed[Any], flag: str, limit: int | None, *, own_data: bool) -> None:
+    """Says that the limit of the run's validation holds for other data too, if nobody asked for it."""
+    if limit is not None and not own_data and parsed.origins[flag] == "default":
+        logger.warning("Only the first %d samples, as in the run's validation; all of them: --%s None", limit, flag)
 
 
 def asks_for_help(arguments: list[str]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit
 from scena.commands.places import check_file
 from scena.commands.reporting import Reporter
 from scena.commands.results import print_results
@@ -64,6 +64,7 @@ def run(arguments: list[str]) -> int:
         raise ScenarioError("The run had no validation data; name some with --data.")
     check_file("--json", options.json)
     start_work(options)
+    tell_of_limit(parsed, "lav.limit", parsed.params.lav.pipeline.limit, own_data=source == default.data)
     reporter = Reporter(options.report, exports, source) if options.report is not None else None
     with contextlib.ExitStack() as stack:
         observers = _observers(stack, options, exports)

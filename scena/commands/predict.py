@@ -4,15 +4,18 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scena.commands.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
 from scena.params import Params, param, parse, parse_options
 from scena.prediction.params import PredictorParams
 from scena.scenario.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from scena.data.pipeline import DataPipeline
 
 USAGE = """usage: scena predict --export_dir DIR… [--data.…] [--predict.…] [--pipeline.…] [--out FILE]
 
@@ -52,14 +55,17 @@ def run(arguments: list[str]) -> int:
     predictor = scenario.create_predictor(
         directories if len(directories) > 1 else directories[0], parsed.params.predict
     )
-    _predict(predictor, parsed.params.data, options.out)
+    pipeline = predictor.create_pipeline(parsed.params.data)
+    limit = parsed.params.predict.pipeline.limit
+    if pipeline.samples_per_epoch() == limit:
+        tell_of_limit(parsed, "pipeline.limit", limit, own_data=parsed.params.data == default.data)
+    _predict(predictor, pipeline, options.out)
     return 0
 
 
-def _predict(predictor: Any, source: DataGeneratorParams, out: Path | None) -> None:
+def _predict(predictor: Any, pipeline: "DataPipeline", out: Path | None) -> None:
     from scena.progress import counting
 
-    pipeline = predictor.create_pipeline(source)
     with counting("Predicting", pipeline.samples_per_epoch()) as advance, _Writer(predictor, out) as write:
         for sample in predictor.predict_pipeline(pipeline):
             write(sample)

@@ -49,3 +49,22 @@ def test_an_export_can_be_moved(exports: list[Path], tmp_path: Path, capsys: pyt
     shutil.copytree(exports[0], tmp_path / "elsewhere")
     assert main([*COMMAND, "--export_dir", str(tmp_path / "elsewhere"), *flags]) == 0
     assert capsys.readouterr().out == before
+
+
+def test_a_limit_of_the_run_that_cuts_other_data_is_said(
+    exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = tmp_path / "limited"
+    shutil.copytree(exports[0], limited)
+    file = limited / "scenario.json"
+    stored = json.loads(file.read_text())
+    stored["trainer"]["gen"]["val"]["limit"] = 3
+    file.write_text(json.dumps(stored))
+    said = "Only the first 3 samples, as in the run's validation; all of them: --pipeline.limit None"
+    for count, limit, lines in (("2", [], 2), ("5", [], 3), ("5", ["--pipeline.limit", "None"], 5)):
+        assert main([*COMMAND, "--export_dir", str(limited), "--data.count", count, *limit]) == 0
+        output = capsys.readouterr()
+        assert len(output.out.splitlines()) == lines
+        assert (said in output.err) == (lines == 3)
+    assert main(["lav", *COMMAND[1:3], "--export_dir", str(limited), "--data.count", "5"]) == 0
+    assert "all of them: --lav.limit None" in capsys.readouterr().err
