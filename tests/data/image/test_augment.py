@@ -12,6 +12,7 @@ from scena.data.image.augment import arrays, tensors
 from scena.data.image.augment import params as p
 from scena.data.image.augment.operations import OperationList
 from scena.data.image.augment.params import AugmentParams
+from scena.data.image.augment.processor import decode_image
 from scena.data.image.augment.random import keys_of, philox_words, uniforms
 from scena.data.rng import SampleRandom
 from scena.params import ParamsError
@@ -227,3 +228,13 @@ def test_an_image_without_channels_is_explained() -> None:
     processor = AugmentParams().create(DataBaseParams(), PipelineMode.TRAINING)
     with pytest.raises(DataError, match="need an image of shape"):
         processor.apply(Sample(inputs={"image": np.zeros((3, 3))}), SampleRandom(0, 0).at(0))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(b"no picture", "its format is not known"), (b"\x89PNG\r\n\x1a\n", ".*")],
+)
+def test_what_is_no_image_is_said_in_words(data: bytes, reason: str) -> None:
+    with pytest.raises(DataError, match=f"^An image of {len(data)} bytes cannot be decoded: {reason}") as caught:
+        decode_image(data)
+    assert "0x" not in str(caught.value)

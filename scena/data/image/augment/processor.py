@@ -3,7 +3,7 @@
 import io
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from scena.data.errors import DataError
 from scena.data.image.augment import arrays
@@ -28,6 +28,8 @@ def decode_image(data: bytes, channels: int = 3) -> np.ndarray:
                 image = to_eight_bits(image)
             mode = "RGB" if channels == 3 else "L"
             array = np.asarray(image if image.mode == mode else image.convert(mode))
+    except UnidentifiedImageError:
+        raise DataError(f"An image of {len(data)} bytes cannot be decoded: its format is not known.") from None
     except (OSError, SyntaxError, ValueError) as error:
         raise DataError(f"An image of {len(data)} bytes cannot be decoded: {error}.") from None
     return array if channels == 3 else array[..., None]
