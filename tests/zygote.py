@@ -42,7 +42,7 @@ class Child:
             if not self.is_alive():
                 return text in self.text[self._from :]
             assert time.monotonic() < end, f"{text!r} was not written in {timeout} s:\n{self.text}"
-            time.sleep(0.002)
+            time.sleep(0.01)
         return True
 
     def is_alive(self) -> bool:

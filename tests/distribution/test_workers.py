@@ -19,7 +19,7 @@ from tests.faults.harness import fingerprint
 from tests.zygote import ROOT, Zygote
 
 # slow enough that a process can be ended in the middle of it
-SLOW = "--data.pre_proc.processors.Jitter.seconds 0.02 --trainer.epochs 12"
+SLOW = "--data.pre_proc.processors.Jitter.seconds 0.02 --trainer.epochs 6"
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_three_workers_and_only_the_chief_writes(zygote: Zygote, one_process: Pa
 
 def test_a_killed_worker_ends_the_training_and_it_goes_on_exactly(zygote: Zygote, tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert [w.wait() for w in start_workers(zygote, 2, whole, survivor(whole, "--trainer.epochs 12"))] == [0, 0]
+    assert [w.wait() for w in start_workers(zygote, 2, whole, survivor(whole, "--trainer.epochs 6"))] == [0, 0]
     chief, other = start_workers(zygote, 2, cut, survivor(cut, SLOW))
     assert chief.wait_for("Epoch 2/")
     other.kill()
