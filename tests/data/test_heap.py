@@ -1,3 +1,5 @@
+"""Workers fill the holes that earlier work left in their memory."""
+
 import sys
 
 from scena.data.engine.heap import HoleFiller
