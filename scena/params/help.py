@@ -237,7 +237,7 @@ def _explained(node: Node, tree: Origins | None) -> str:
     ):
         notes.append("required")
     elif origin == DEFAULT:
-        if not (node.value is None and "default: " in text):  # the text says what happens then
+        if not (node.value in (None, [], {}) and "default: " in text):  # the text says what happens then
             notes.append(f"default: {value}")
     else:
         notes.append(f"set: {value}, by the {origin}" if origin == COMMAND_LINE else f"set: {value}, in {origin}")

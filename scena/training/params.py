@@ -29,7 +29,8 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep")
     keep_every_checkpoint: int = param(0, ge=0, help="keep every so-manieth checkpoint for good (0: none)")
     time_limit: Duration = param(
-        Duration(0, "seconds"), help="save and leave with status 75 after this time, such as 3h; `scena resume` goes on"
+        Duration(0, "seconds"),
+        help="save and leave with status 75 after this time, such as 3h (0s: never); `scena resume` goes on",
     )
     checkpoint_dir: Path | None = param(None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)")
     log_dir: Path | None = param(None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)")
