@@ -1,3 +1,5 @@
+"""Numbers that a worker makes come from one pool of the allocator."""
+
 """Workers fill the holes that earlier work left in their memory."""
 
 import sys
