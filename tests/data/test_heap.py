@@ -1,5 +1,3 @@
-"""Numbers that a worker makes come from one pool of the allocator."""
-
 """Workers fill the holes that earlier work left in their memory."""
 
 import sys
