@@ -41,6 +41,15 @@ class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource")
             raise ParamsError("say where the images are: `images` (a folder for each class) or `csv` (a table).")
 
 
+class ImageArraysParams(SplitSourceParams, builds=".image_arrays:ImageArrays"):
+    """Images in an array of .npy, .npz or HDF5 files, and an array of the numbers of their classes."""
+
+    images: str = param(
+        required=True, help="file.npy, file.npz:array or file.h5:array of (samples, height, width[, channels])"
+    )
+    labels: str = param(required=True, help="the same for the classes: whole numbers from 0")
+
+
 class ImageRecordsParams(SplitSourceParams, builds=".image_records:ImageRecords"):
     """Image records, as `scena records write` makes them."""
 

@@ -24,8 +24,8 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
         super().__init__(params, mode)
         if only_here(*params.inputs.values(), *params.targets.values()):
             self.main_process = True  # type: ignore[misc]
-        self.inputs: Arrays = {name: _load(file) for name, file in params.inputs.items()}
-        self.targets: Arrays = {name: _load(file) for name, file in params.targets.items()}
+        self.inputs: Arrays = {name: load_array(file) for name, file in params.inputs.items()}
+        self.targets: Arrays = {name: load_array(file) for name, file in params.targets.items()}
         self._count = _common_length({**self.inputs, **self.targets})
 
     @classmethod
@@ -69,7 +69,8 @@ def _split(file: str) -> tuple[str, str]:
     return (file[: found.start(1)] + file[found.end(1) :], found[2]) if found else (file, "")
 
 
-def _load(file: str) -> np.ndarray[Any, Any]:
+def load_array(file: str) -> np.ndarray[Any, Any]:
+    """The array of file.npy, file.npz:array or file.h5:array. Rows of .npy and HDF5 files are read when they are used."""
     if _HDF5.search(file):
         return _load_hdf5(file)
     name, member = _split(file)

@@ -9,7 +9,7 @@ import pytest
 
 from scena.data import DataError, PipelineMode
 from scena.data.datasets import named
-from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams, NamedDataSetParams
+from scena.data.datasets.params import ImageArraysParams, ImageFilesParams, ImageRecordsParams, NamedDataSetParams
 from scena.data.datasets.splits import choose_parts
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
@@ -97,6 +97,23 @@ def test_hdf5_arrays(tmp_path: Path) -> None:
     assert len(ArrayGeneratorParams(inputs={"x": str(path)}).create(TRAINING)) == 4
     with pytest.raises(DataError, match=r"name one of its arrays as a.h5:array. It has \['x'\]"):
         ArrayGeneratorParams(inputs={"x": f"{path}:z"}).create(TRAINING)
+
+
+def test_images_of_arrays_have_splits_and_classes(tmp_path: Path) -> None:
+    images, labels = np.arange(20 * 4 * 4, dtype=np.uint8).reshape(20, 4, 4), np.arange(20) % 3
+    np.savez(tmp_path / "a.npz", images=images, labels=labels[:, None], few=labels[:5], real=labels / 2)
+    params = ImageArraysParams(images=f"{tmp_path}/a.npz:images", labels=f"{tmp_path}/a.npz:labels")
+    train, validation = params.create(TRAINING), params.create(EVALUATION)
+    assert (len(train), len(validation), train.classes) == (18, 2, ["0", "1", "2"])
+    everything = params.replace(split="all").create(EVALUATION)
+    np.testing.assert_array_equal(everything[7].inputs["image"], images[7][..., None])
+    assert everything[7].targets["label"] == 1
+    with pytest.raises(DataError, match=r"has 20 images, .*a.npz:few 5 labels"):
+        params.replace(labels=f"{tmp_path}/a.npz:few").create(TRAINING)
+    with pytest.raises(DataError, match=r"one whole number from 0 .* Received: float64 of shape \(20,\)"):
+        params.replace(labels=f"{tmp_path}/a.npz:real").create(TRAINING)
+    with pytest.raises(DataError, match=r"axes samples, height, width .* Received: shape \(20,\)"):
+        params.replace(images=f"{tmp_path}/a.npz:real").create(TRAINING)
 
 
 def test_embedded_digits_by_name() -> None:

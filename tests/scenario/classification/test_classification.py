@@ -12,7 +12,8 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.commands.scenario_argument import root_of
-from scena.data.datasets.params import ImageFilesParams
+from scena.data.datasets.digits import load_digits
+from scena.data.datasets.params import ImageArraysParams, ImageFilesParams
 from scena.params import parse
 from scena.scenario.classification.mixing import Mixing
 from scena.scenario.classification.model import ClassificationGraph
@@ -72,6 +73,19 @@ def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> Non
     for sample in predictor.predict(source):
         predictor.print_prediction(sample, printed.append)
     assert printed[0].startswith(f"{files[0]}: ") and "red" in printed[0] and "%" in printed[0]
+
+
+def test_it_trains_on_arrays_of_a_file(tmp_path: Path) -> None:
+    import h5py
+
+    images, labels = load_digits("digits", "train")
+    with h5py.File(tmp_path / "digits.h5", "w") as file:
+        file["images"], file["labels"] = images[:64], labels[:64]
+    params = small()
+    params.gen.source = ImageArraysParams(images=f"{tmp_path}/digits.h5:images", labels=f"{tmp_path}/digits.h5:labels")
+    params.output_dir, params.epochs = tmp_path / "run", 1
+    history = ClassificationScenario.create_trainer(params).train()
+    assert len(history) == 1 and params.scenario.model.network.num_classes == 10
 
 
 def test_classes_are_those_of_the_data_set() -> None:
