@@ -30,7 +30,6 @@ PROMISED = {
     "faces_model": ("lav_eer", min, 0.0, 0.05),
     "center_model": ("lav_eer", min, 0.0, 0.05),
     "iresnet_model": ("lav_eer", min, 0.0, 0.10),
-    "half_model": ("lav_eer", min, 0.0, 0.05),
     "workers_model": ("lav_eer", min, 0.0, 0.05),
 }
 """The runs that the READMEs train, and between which values the best result of each lies."""
