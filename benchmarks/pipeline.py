@@ -1,8 +1,8 @@
 """Input pipelines side by side: pure Python and numpy work per sample, heavy, medium and light, with 0, 1 and 2 workers.
 
-    python -m benchmarks.pipeline [--rounds 5] [--turns 20] [--picture docs/images/pipeline.svg] [--tensorflow False]
+    python -m benchmarks.pipeline [--rounds 5] [--turns 8] [--picture docs/images/pipeline.svg] [--tensorflow False]
 
-In a round each contender runs in new processes, and they take turns of a tenth of a second (benchmarks/pipeline_turns.py). What counts is
+In a round each contender runs in new processes, and they take turns of half a second (benchmarks/pipeline_turns.py). What counts is
 the ratio to the plain loop of the same round, and of the rounds the median; the loop runs twice, so that its second row shows how
 far equal things scatter. Heavy samples come in batches of 4, the others of 32.
 Then: whether memory grows with a million samples, and how fast samples of 50 MB pass.
@@ -42,8 +42,8 @@ class Options(Params):
     """What to measure."""
 
     rounds: int = param(5, ge=1, help="how often each contender runs in each cell")
-    turns: int = param(20, ge=1, help="how many turns each has in a round")
-    seconds: float = param(0.1, gt=0, help="how long a turn is")
+    turns: int = param(8, ge=1, help="how many turns each has in a round")
+    seconds: float = param(0.5, gt=0, help="how long a turn is")
     cells: list[str] = param([], help="only these, such as PYTHON-medium; all if empty")
     tensorflow: bool = param(True, help="measure tf.py_function too")
     memory: bool = param(True, help="measure large samples and a million samples too")

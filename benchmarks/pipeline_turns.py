@@ -1,6 +1,6 @@
 """How fast the contenders of benchmarks/pipeline.py are: each in a process of its own, all but one of them halted.
 
-A virtual machine changes its speed by a third within seconds, whatever runs on it. So the contenders take turns of a tenth of a second:
+A virtual machine changes its speed by a third within seconds, whatever runs on it. So the contenders take short turns:
 the next one is continued (SIGCONT), the others stand still (SIGSTOP) in the middle of what they do, and all see the same good and bad
 times. Nothing is lost between two turns, so that a batch may take longer than one.
 
