@@ -1,5 +1,7 @@
 """Images of arrays as a source: inputs["image"] is a row, targets["label"] the number of its class."""
 
+from typing import Any
+
 import numpy as np
 
 from scena.data.datasets.params import ImageArraysParams
@@ -7,7 +9,7 @@ from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
 from scena.data.location import only_here
 from scena.data.sample import Sample
-from scena.data.sources.arrays import load_array
+from scena.data.sources.arrays import array_state, load_array
 
 
 class ImageArrays(SplitSource[ImageArraysParams]):
@@ -41,6 +43,10 @@ class ImageArrays(SplitSource[ImageArraysParams]):
         self._labels = labels
         self.classes = [str(number) for number in range(int(labels.max()) + 1)]
         return {"all": len(labels)}
+
+    def fingerprint(self) -> list[Any]:
+        """Size and time of change of both files."""
+        return [array_state(self.params.images), array_state(self.params.labels)]
 
     def read(self, split: str, place: int) -> Sample:
         image = np.asarray(self._images[place])

@@ -1,11 +1,22 @@
 """Image files as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
 
+from typing import Any
+
 from scena.data.datasets.params import ImageFilesParams
 from scena.data.datasets.split_source import SplitSource
 from scena.data.datasets.splits import TRAIN_NAMES, VALIDATION_NAMES
 from scena.data.errors import DataError
 from scena.data.image.found import FoundImages, images_in_folders, images_in_table
-from scena.data.location import entries, is_folder, located, only_here, read_bytes, reason_of
+from scena.data.location import (
+    entries,
+    is_folder,
+    is_remote,
+    located,
+    only_here,
+    read_bytes,
+    reason_of,
+    state_of,
+)
 from scena.data.sample import Sample
 
 SPLIT_FOLDERS = {*TRAIN_NAMES, *VALIDATION_NAMES, "test"}
@@ -41,6 +52,14 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
                 return {name: images_in_folders(folder / name) for name in folders}
         return {"all": images_in_folders(folder)}
 
+    def fingerprint(self) -> list[Any]:
+        """The images by name, with their classes and, on this machine, size and time of change."""
+        return [
+            [split, entry.name, entry.label, _state(entry.path)]
+            for split, found in self._found.items()
+            for entry in found.entries
+        ]
+
     def read(self, split: str, place: int) -> Sample:
         entry = self._found[split].entries[place]
         try:
@@ -48,3 +67,10 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         except OSError as error:
             raise DataError(f"The image {entry.name!r} of {self.title()} cannot be read: {reason_of(error)}.") from None
         return Sample(inputs={"image": data}, targets={"label": entry.label}, meta={"name": entry.name})
+
+
+def _state(path: Any) -> list[Any]:
+    try:
+        return [] if is_remote(path) else state_of(path)
+    except OSError:  # reading it will say so
+        return []

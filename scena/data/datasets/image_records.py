@@ -5,7 +5,7 @@ from typing import Any
 from scena.data.datasets.params import ImageRecordsParams
 from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
-from scena.data.location import is_folder, located, only_here
+from scena.data.location import is_folder, located, only_here, state_of
 from scena.data.records.describe import info_of
 from scena.data.records.record_set import RecordSet, no_records, splits_of
 from scena.data.sample import Sample
@@ -50,6 +50,10 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
         return Sample(
             inputs={"image": record[self.params.image_key]}, targets={"label": record[self.params.label_key]}, meta=meta
         )
+
+    def fingerprint(self) -> list[Any]:
+        """Size and time of change of each file."""
+        return [[split, *map(state_of, records.paths)] for split, records in self.sets.items()]
 
     def data(self, index: int) -> bytes:
         """The record of a sample, as it is stored."""

@@ -41,7 +41,7 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
     def fingerprint(self) -> list[list[Any]]:
         """Size and time of change of each file."""
         names = [*self.params.inputs.values(), *self.params.targets.values()]
-        return [state_of(located(_split(name)[0])) for name in names]
+        return [array_state(name) for name in names]
 
     def __len__(self) -> int:
         return self._count
@@ -67,6 +67,11 @@ def _split(file: str) -> tuple[str, str]:
     """File and member of "file.npz:member" or "file.h5:member", also within an address: "zip://file.h5:member::all.zip"."""
     found = _MEMBER.search(file)
     return (file[: found.start(1)] + file[found.end(1) :], found[2]) if found else (file, "")
+
+
+def array_state(file: str) -> list[Any]:
+    """Size and time of change of the file of an array."""
+    return state_of(located(_split(file)[0]))
 
 
 def load_array(file: str) -> np.ndarray[Any, Any]:

@@ -1,5 +1,6 @@
 """Data sets by name, image files, image records and HDF5 arrays as sources, with their splits."""
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,25 @@ def test_images_of_arrays_have_splits_and_classes(tmp_path: Path) -> None:
         params.replace(labels=f"{tmp_path}/a.npz:real").create(TRAINING)
     with pytest.raises(DataError, match=r"axes samples, height, width .* Received: shape \(20,\)"):
         params.replace(images=f"{tmp_path}/a.npz:real").create(TRAINING)
+
+
+def test_a_cache_knows_when_files_of_images_change(tmp_path: Path) -> None:
+    folder = class_folders(tmp_path / "flowers", {"rose": 3, "daisy": 2})
+    write_images(WriteImagesParams(images=folder, output=tmp_path / "out", name="set"))
+    np.savez(tmp_path / "a.npz", images=np.zeros((5, 4, 4), np.uint8), labels=np.arange(5))
+    sources: list[Any] = [
+        ImageFilesParams(images=folder, split="all"),
+        ImageRecordsParams(records=tmp_path / "out" / "set", split="train"),
+        ImageArraysParams(images=f"{tmp_path}/a.npz:images", labels=f"{tmp_path}/a.npz:labels", split="all"),
+    ]
+    files = [folder / "rose" / "rose_000.jpg", next(tmp_path.rglob("set/train*.tfrecord")), tmp_path / "a.npz"]
+    for params, file in zip(sources, files, strict=True):
+        before = params.create(TRAINING).fingerprint()
+        assert params.create(TRAINING).fingerprint() == before
+        os.utime(file, (1, 1))
+        assert params.create(TRAINING).fingerprint() != before, file
+    files[0].unlink()
+    assert len(sources[0].create(TRAINING).fingerprint()) == 4
 
 
 def test_embedded_digits_by_name() -> None:
