@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.options import read_options
 from benchmarks.pipeline_peers import contenders
-from benchmarks.pipeline_turns import speeds
+from benchmarks.pipeline_turns import run_round
 from benchmarks.pipeline_work import (
     TASKS,
     BytesData,
@@ -28,6 +28,7 @@ from benchmarks.pipeline_work import (
     RangeStreamParams,
     calibrated_loops,
 )
+from benchmarks.quiet import Host
 from scena.data import DataPipelineParams, PipelineMode
 from scena.params import Params, param
 
@@ -42,8 +43,9 @@ class Options(Params):
     """What to measure."""
 
     rounds: int = param(5, ge=1, help="how often each contender runs in each cell")
-    turns: int = param(8, ge=1, help="how many turns each has in a round")
-    seconds: float = param(0.5, gt=0, help="how long a turn is")
+    turns: int = param(10, ge=1, help="how many quiet turns each has in a round; three times as many in all at most")
+    seconds: float = param(0.15, gt=0, help="how long a turn is")
+    patience: float = param(2.0, ge=0, help="how long a turn waits for a quiet moment, in seconds")
     cells: list[str] = param([], help="only these, such as PYTHON-medium; all if empty")
     tensorflow: bool = param(True, help="measure tf.py_function too")
     memory: bool = param(True, help="measure large samples and a million samples too")
@@ -64,20 +66,23 @@ def main() -> None:
 
 def measure(options: Options) -> dict[Cell, dict[str, float]]:
     """The speed of each contender in each cell, as its ratio to the plain loop: the median of all rounds."""
-    names = list(contenders(options.tensorflow))
+    names, host = list(contenders(options.tensorflow)), Host()
     ratios: dict[Cell, dict[str, float]] = {}
     for task, weight in itertools.product(TASKS, WEIGHTS):
         if options.cells and f"{task}-{weight}" not in options.cells:
             continue
         loops, size = calibrated_loops(task, WEIGHTS[weight]), BATCH[weight]
-        rounds = [speeds(names, task, loops, size, options.turns, options.seconds) for _ in range(options.rounds)]
+        limits = (options.turns, options.seconds, options.patience)
+        rounds = [run_round(host, names, (task, loops, size), *limits) for _ in range(options.rounds)]
+        relative = [[speed / found.speeds[0] for speed in found.speeds] for found in rounds]
         ratios[task, weight] = {
-            name: statistics.median(found[place] / found[0] for found in rounds) for place, name in enumerate(names)
+            name: statistics.median(found[place] for found in relative) for place, name in enumerate(names)
         }
-        plain = statistics.median(found[0] for found in rounds) * size
-        print(f"{task} {weight}: {1e6 / plain:.1f} µs a sample in a plain loop", flush=True)
+        plain = statistics.median(found.speeds[0] for found in rounds)
+        quiet = ", ".join(str(found.quiet) for found in rounds)
+        print(f"{task} {weight}: {1e6 / plain:.1f} µs a sample in a plain loop; quiet turns: {quiet}", flush=True)
         for place, name in enumerate(names[1:], 1):
-            print(f"    {name}: " + ", ".join(f"{found[place] / found[0]:.2f}" for found in rounds), flush=True)
+            print(f"    {name}: " + ", ".join(f"{found[place]:.3f}" for found in relative), flush=True)
     return ratios
 
 
@@ -96,7 +101,7 @@ def print_table(ratios: dict[Cell, dict[str, float]]) -> None:
                 print(f"below its bar: {task} {weight}, {workers} workers: {ratio:.2f} < {bar}")
         for name, value in values.items():
             ours = values.get(f"scena, {name[-1]}", 0.0)
-            if not name.startswith(("scena", "plain")) and value > ours:
+            if not name.startswith(("scena", "plain", "two plain")) and value > ours:
                 print(f"behind {name}: {task} {weight}: {ours / value:.2f}")
 
 

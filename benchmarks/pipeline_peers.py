@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,16 +99,26 @@ def torch_loader(task: str, loops: int, batch_size: int, workers: int) -> Iterat
     yield iter(loader)
 
 
-Contender = Callable[[str, int, int, int], Any]
+class Contender(NamedTuple):
+    """One way to make batches."""
+
+    how: Callable[[str, int, int, int], Any]
+    workers: int = 0
+    copies: int = 1
+    """How many of it run at once, in processes that know nothing of each other; their batches are added."""
 
 
-def contenders(tensorflow: bool) -> dict[str, tuple[Contender, int]]:
-    """Name -> (how, number of workers) of those that are installed; the first is what the others are compared with."""
-    found: dict[str, tuple[Contender, int]] = {"plain loop": (plain_loop, 0), "plain loop again": (plain_loop, 0)}
-    found |= {f"scena, {workers}": (scena, workers) for workers in (0, 1, 2)}
+def contenders(tensorflow: bool = True) -> dict[str, Contender]:
+    """Those that are installed; the first is what the others are compared with."""
+    found = {
+        "plain loop": Contender(plain_loop),
+        "plain loop again": Contender(plain_loop),
+        "two plain loops": Contender(plain_loop, copies=2),
+    }
+    found |= {f"scena, {workers}": Contender(scena, workers) for workers in (0, 1, 2)}
     if tensorflow and importlib.util.find_spec("tensorflow"):
-        found |= {f"tf.py_function, {workers}": (tf_py_function, workers) for workers in (1, 2)}
+        found |= {f"tf.py_function, {workers}": Contender(tf_py_function, workers) for workers in (1, 2)}
     for name, package, how in (("Grain", "grain", grain), ("DataLoader", "torch", torch_loader)):
         if importlib.util.find_spec(package):
-            found |= {f"{name}, {workers}": (how, workers) for workers in (1, 2)}
+            found |= {f"{name}, {workers}": Contender(how, workers) for workers in (1, 2)}
     return found

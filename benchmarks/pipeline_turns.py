@@ -1,18 +1,16 @@
-"""How fast the contenders of benchmarks/pipeline.py are: each in a process of its own, all but one of them halted.
+"""How fast the contenders of benchmarks/pipeline.py are: each in processes of its own, all but one contender halted.
 
-A virtual machine changes its speed by a third within seconds, whatever runs on it. So the contenders take short turns:
-the next one is continued (SIGCONT), the others stand still (SIGSTOP) in the middle of what they do, and all see the same good and bad
-times. Nothing is lost between two turns, so that a batch may take longer than one.
+The contenders take short turns: the next one is continued (SIGCONT), the others stand still (SIGSTOP) in the middle of what they do.
+Nothing is lost between two turns. A turn begins when the machine is quiet, and is a quiet one if it still is at its end
+(benchmarks/quiet.py): what the neighbours of a virtual machine take away shall not be measured.
 
-python -m benchmarks.pipeline_turns NAME TASK LOOPS BATCH_SIZE COUNTER_FILE makes batches until it is killed.
+python -m benchmarks.pipeline_turns NAME TASK LOOPS BATCH_SIZE makes batches until it is killed.
 """
 
 import contextlib
-import mmap
 import os
 import random
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -20,12 +18,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from benchmarks.pipeline_peers import contenders
+from benchmarks.pipeline_work import Done
+from benchmarks.quiet import Host
 
-_COUNT = struct.Struct("<q")
 _WARM_BATCHES, _WARM_SECONDS, _PATIENCE = 3, 1.0, 120.0
+
+
+class Turn(NamedTuple):
+    """What a contender did in a turn."""
+
+    samples: int
+    seconds: float
+    quiet: bool
 
 
 class Contender:
@@ -33,25 +40,30 @@ class Contender:
 
     def __init__(self, name: str, task: str, loops: int, batch_size: int, folder: Path) -> None:
         self.name = name
-        self.batches = 0
-        self.seconds = 0.0
-        self._counter = folder / f"{name}.count"
-        self._counter.write_bytes(_COUNT.pack(0))
+        self.turns: list[Turn] = []
         self._log = folder / f"{name}.log"
-        words = [name, task, str(loops), str(batch_size), str(self._counter)]
+        self._folder = folder / name
+        self._folder.mkdir()
+        self._warm = _WARM_BATCHES * batch_size
+        words = [name, task, str(loops), str(batch_size)]
+        command = [sys.executable, "-m", "benchmarks.pipeline_turns", *words]
+        environment = {**os.environ, Done.FOLDER: str(self._folder)}
         with self._log.open("wb") as log:
-            command = [sys.executable, "-m", "benchmarks.pipeline_turns", *words]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        self._processes = [self._process.pid]
+            self._started = [
+                subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+                for _ in range(contenders()[name].copies)
+            ]
+        self._processes = [process.pid for process in self._started]
 
     def __enter__(self) -> Self:
         begun = time.monotonic()
-        while self._count() < _WARM_BATCHES:
-            if self._process.poll() is not None or time.monotonic() - begun > _PATIENCE:
+        while Done.total(self._folder) < self._warm:
+            ended = any(process.poll() is not None for process in self._started)
+            if ended or time.monotonic() - begun > _PATIENCE:
                 raise SystemExit(f"{self.name} made no batches:\n{self._log.read_text()}")
             time.sleep(0.05)
         time.sleep(_WARM_SECONDS)
-        self._processes = _with_descendants(self._process.pid)
+        self._processes = [found for process in self._started for found in _with_descendants(process.pid)]
         self._signal(signal.SIGSTOP)
         return self
 
@@ -59,19 +71,28 @@ class Contender:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._signal(signal.SIGKILL)
-        self._process.wait()
+        for process in self._started:
+            process.wait()
 
-    def turn(self, seconds: float) -> None:
-        """Lets it work for so long."""
-        before, begun = self._count(), time.perf_counter()
+    def turn(self, seconds: float, host: Host, patience: float) -> None:
+        """Lets it work for so long, in a quiet moment if there is one."""
+        quiet = host.wait(patience)
+        before, begun = Done.total(self._folder), time.perf_counter()
         self._signal(signal.SIGCONT)
         time.sleep(seconds)
         self._signal(signal.SIGSTOP)
-        self.seconds += time.perf_counter() - begun
-        self.batches += self._count() - before
+        needed = time.perf_counter() - begun
+        made = Done.total(self._folder) - before
+        self.turns.append(Turn(made, needed, quiet and host.is_quiet()))
 
-    def _count(self) -> int:
-        return int(_COUNT.unpack(self._counter.read_bytes())[0])
+    def quiet(self) -> int:
+        """How many of its turns were quiet."""
+        return sum(turn.quiet for turn in self.turns)
+
+    def speed(self) -> float:
+        """Samples per second in quiet turns; in all turns if there was none."""
+        counted = [turn for turn in self.turns if turn.quiet] or self.turns
+        return sum(turn.samples for turn in counted) / sum(turn.seconds for turn in counted)
 
     def _signal(self, number: int) -> None:
         for process in self._processes:
@@ -79,15 +100,27 @@ class Contender:
                 os.kill(process, number)
 
 
-def speeds(names: Sequence[str], task: str, loops: int, batch_size: int, turns: int, seconds: float) -> list[float]:
-    """Batches per second of each, from so many turns of each in new processes."""
+class Round(NamedTuple):
+    """What came out of a round."""
+
+    speeds: list[float]
+    """Samples per second of each contender."""
+    quiet: int
+    """Quiet turns of the contender that had the fewest."""
+
+
+def run_round(
+    host: Host, names: Sequence[str], work: tuple[str, int, int], turns: int, seconds: float, patience: float
+) -> Round:
+    """All contenders in new processes, until each had so many quiet turns, or three times as many in all."""
     with contextlib.ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="scena-benchmark-")))
-        found = [running.enter_context(Contender(name, task, loops, batch_size, folder)) for name in names]
-        for _ in range(turns):
+        found = [running.enter_context(Contender(name, *work, folder)) for name in names]
+        for _ in range(3 * turns):
             for contender in random.sample(found, len(found)):
-                contender.turn(seconds)
-        return [contender.batches / contender.seconds for contender in found]
+                if contender.quiet() < turns:
+                    contender.turn(seconds, host, patience)
+        return Round([contender.speed() for contender in found], min(contender.quiet() for contender in found))
 
 
 def _with_descendants(process: int) -> list[int]:
@@ -98,13 +131,12 @@ def _with_descendants(process: int) -> list[int]:
 
 
 def main() -> None:
-    """Makes batches and counts them where the benchmark looks."""
-    name, task, loops, batch_size, file = sys.argv[1:]
-    how, workers = contenders(tensorflow=True)[name]
-    with open(file, "r+b") as opened, how(task, int(loops), int(batch_size), workers) as batches:
-        counter = mmap.mmap(opened.fileno(), _COUNT.size)
-        for count, _ in enumerate(batches, 1):
-            counter[:] = _COUNT.pack(count)
+    """Makes batches and throws them away."""
+    name, task, loops, batch_size = sys.argv[1:]
+    contender = contenders()[name]
+    with contender.how(task, int(loops), int(batch_size), contender.workers) as batches:
+        for _ in batches:
+            pass
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ _BOOT = (
     "import sys; sys.path[:] = sys.argv[5].split(chr(0x1f)); from scena.data.engine.worker import main; "
     "main(*map(int, sys.argv[1:5]))"
 )
+END_SECONDS = 0.5
+"""How long processes that are told to end may take before they are killed."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -123,7 +125,7 @@ class WorkerPool:
 def _close(members: list[Member], memory: SharedMemory) -> None:
     for member in members:
         member.close()
-    deadline = time.monotonic() + 0.5
+    deadline = time.monotonic() + END_SECONDS
     for member in members:
         member.join(deadline)
     memory.close()
