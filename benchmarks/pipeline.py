@@ -1,16 +1,19 @@
 """Input pipelines side by side: pure Python and numpy work per sample, heavy, medium and light, with 0, 1 and 2 workers.
 
-    python -m benchmarks.pipeline [--rounds 5] [--turns 8] [--picture docs/images/pipeline.svg] [--tensorflow False]
+    python -m benchmarks.pipeline [--rounds 4] [--turns 100] [--picture docs/images/pipeline.svg] [--tensorflow False]
 
-In a round each contender runs in new processes, and they take turns of half a second (benchmarks/pipeline_turns.py). What counts is
-the ratio to the plain loop of the same round, and of the rounds the median; the loop runs twice, so that its second row shows how
-far equal things scatter. Heavy samples come in batches of 4, the others of 32.
+In a round each contender runs in new processes, and they take turns of a twentieth of a second
+(benchmarks/pipeline_turns.py). What counts is the speed in the best turns of all rounds, as its ratio to that of the plain loop; the
+loop runs twice, so that its second row shows how far equal things scatter, and once as two loops at once, which is the limit for two
+workers. Heavy samples come in batches of 4, the others of 32.
 Then: whether memory grows with a million samples, and how fast samples of 50 MB pass.
 """
 
 import itertools
 import resource
+import signal
 import statistics
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -19,16 +22,15 @@ import numpy as np
 
 from benchmarks.options import read_options
 from benchmarks.pipeline_peers import contenders
-from benchmarks.pipeline_turns import run_round
+from benchmarks.pipeline_turns import best, turns_of_round
 from benchmarks.pipeline_work import (
     TASKS,
     BytesData,
     BytesDataParams,
     BytesParams,
     RangeStreamParams,
-    calibrated_loops,
+    calibrated,
 )
-from benchmarks.quiet import Host
 from scena.data import DataPipelineParams, PipelineMode
 from scena.params import Params, param
 
@@ -42,10 +44,9 @@ Cell = tuple[str, str]
 class Options(Params):
     """What to measure."""
 
-    rounds: int = param(5, ge=1, help="how often each contender runs in each cell")
-    turns: int = param(10, ge=1, help="how many quiet turns each has in a round; three times as many in all at most")
-    seconds: float = param(0.15, gt=0, help="how long a turn is")
-    patience: float = param(2.0, ge=0, help="how long a turn waits for a quiet moment, in seconds")
+    rounds: int = param(4, ge=1, help="how often each contender starts anew in each cell")
+    turns: int = param(100, ge=1, help="how many turns each has in a round")
+    seconds: float = param(0.05, gt=0, help="how long a turn is")
     cells: list[str] = param([], help="only these, such as PYTHON-medium; all if empty")
     tensorflow: bool = param(True, help="measure tf.py_function too")
     memory: bool = param(True, help="measure large samples and a million samples too")
@@ -55,6 +56,7 @@ class Options(Params):
 def main() -> None:
     """Measures and prints."""
     options = read_options(Options, __doc__)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no contender is left behind, halted
     ratios = measure(options)
     print_table(ratios)
     if options.picture is not None:
@@ -66,23 +68,22 @@ def main() -> None:
 
 def measure(options: Options) -> dict[Cell, dict[str, float]]:
     """The speed of each contender in each cell, as its ratio to the plain loop: the median of all rounds."""
-    names, host = list(contenders(options.tensorflow)), Host()
+    names = list(contenders(options.tensorflow))
     ratios: dict[Cell, dict[str, float]] = {}
     for task, weight in itertools.product(TASKS, WEIGHTS):
         if options.cells and f"{task}-{weight}" not in options.cells:
             continue
-        loops, size = calibrated_loops(task, WEIGHTS[weight]), BATCH[weight]
-        limits = (options.turns, options.seconds, options.patience)
-        rounds = [run_round(host, names, (task, loops, size), *limits) for _ in range(options.rounds)]
-        relative = [[speed / found.speeds[0] for speed in found.speeds] for found in rounds]
-        ratios[task, weight] = {
-            name: statistics.median(found[place] for found in relative) for place, name in enumerate(names)
-        }
-        plain = statistics.median(found.speeds[0] for found in rounds)
-        quiet = ", ".join(str(found.quiet) for found in rounds)
-        print(f"{task} {weight}: {1e6 / plain:.1f} µs a sample in a plain loop; quiet turns: {quiet}", flush=True)
-        for place, name in enumerate(names[1:], 1):
-            print(f"    {name}: " + ", ".join(f"{found[place]:.3f}" for found in relative), flush=True)
+        amount = calibrated(task, WEIGHTS[weight])
+        turns: list[list[float]] = [[] for _ in names]
+        for _ in range(options.rounds):
+            made = turns_of_round(names, task, amount, BATCH[weight], options.turns, options.seconds)
+            for known, new in zip(turns, made, strict=True):
+                known += new
+        fastest, usual = ([how(speeds) for speeds in turns] for how in (best, statistics.mean))
+        ratios[task, weight] = {name: speed / fastest[0] for name, speed in zip(names, fastest, strict=True)}
+        print(f"{task} {weight}: {1e6 * amount.units / fastest[0]:.1f} µs a sample in a plain loop", flush=True)
+        for name, speed, mean in zip(names, fastest, usual, strict=True):
+            print(f"    {name}: {speed / fastest[0]:.3f}, mean of all turns {mean / usual[0]:.3f}", flush=True)
     return ratios
 
 

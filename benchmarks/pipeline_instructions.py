@@ -17,12 +17,12 @@ from pathlib import Path
 
 from benchmarks.options import read_options
 from benchmarks.pipeline_peers import contenders
-from benchmarks.pipeline_work import Done
+from benchmarks.pipeline_work import Amount, Done
 from scena.data.engine import pool
 from scena.params import Params, param
 
 SIZE = 32
-LOOPS = {"PYTHON": 10, "NUMPY": 2}
+AMOUNTS = {"PYTHON": Amount(1, 10), "NUMPY": Amount(1, 2)}
 _INNER = "SCENA_BENCHMARK_COUNTED"
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     options = read_options(Options, __doc__)
     if shutil.which("valgrind") is None:
         raise SystemExit("This benchmark needs valgrind: apt install valgrind.")
-    for task in LOOPS:
+    for task in AMOUNTS:
         plain = 0.0
         for name in ("plain loop", "scena, 0", "scena, 1"):
             short, long = (count(name, task, batches) for batches in (10, options.batches))
@@ -73,7 +73,7 @@ def make_batches(name: str, task: str, batches: str) -> None:
     """What is counted; the processes may take their time to end, or they could not report."""
     pool.END_SECONDS = 100.0
     contender = contenders(tensorflow=False)[name]
-    with contender.how(task, LOOPS[task], SIZE, contender.workers) as made:
+    with contender.how(task, AMOUNTS[task], SIZE, contender.workers) as made:
         for _ in itertools.islice(made, int(batches)):
             pass
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.pipeline_work import TASKS, BenchData, BenchDataParams, RangeParams, TaskParams, sample_values
+from benchmarks.pipeline_work import TASKS, Amount, BenchData, BenchDataParams, RangeParams, TaskParams, sample_values
 from scena.data import DataPipelineParams, PipelineMode, SequentialProcessorPipelineParams
 
 COUNT = 1 << 20
@@ -15,14 +15,14 @@ Batches = Iterator[Any]
 
 
 @contextmanager
-def plain_loop(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batches]:
+def plain_loop(task: str, amount: Amount, batch_size: int, workers: int) -> Iterator[Batches]:
     """A loop over a permutation, processing and stacking."""
     function = TASKS[task]
 
     def batches() -> Batches:
         rows = []
         for index in np.random.default_rng(0).permutation(COUNT):
-            rows.append(function(sample_values(int(index)), loops))
+            rows.append(function(sample_values(int(index)), *amount))
             if len(rows) == batch_size:
                 yield np.stack(rows)
                 rows = []
@@ -31,9 +31,11 @@ def plain_loop(task: str, loops: int, batch_size: int, workers: int) -> Iterator
 
 
 @contextmanager
-def scena(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batches]:
+def scena(task: str, amount: Amount, batch_size: int, workers: int) -> Iterator[Batches]:
     """This package."""
-    processors = SequentialProcessorPipelineParams(processors=[TaskParams(task=task, loops=loops)])
+    processors = SequentialProcessorPipelineParams(
+        processors=[TaskParams(task=task, units=amount.units, loops=amount.loops)]
+    )
     data = BenchData(BenchDataParams(pre_proc=processors))
     params = DataPipelineParams(batch_size=batch_size, num_processes=workers)
     pipeline = data.create_pipeline(PipelineMode.TRAINING, params, RangeParams(count=COUNT))
@@ -42,12 +44,12 @@ def scena(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batc
 
 
 @contextmanager
-def tf_py_function(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batches]:
+def tf_py_function(task: str, amount: Amount, batch_size: int, workers: int) -> Iterator[Batches]:
     """tf.data with a Python function."""
     import tensorflow as tf
 
     def work(index: Any) -> Any:
-        return TASKS[task](sample_values(int(index)), loops)
+        return TASKS[task](sample_values(int(index)), *amount)
 
     def mapped(index: Any) -> Any:
         made = tf.py_function(work, [index], tf.float32)
@@ -60,7 +62,7 @@ def tf_py_function(task: str, loops: int, batch_size: int, workers: int) -> Iter
 
 
 @contextmanager
-def grain(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batches]:
+def grain(task: str, amount: Amount, batch_size: int, workers: int) -> Iterator[Batches]:
     """Grain with worker processes."""
     import grain.python as pygrain
     from absl import flags
@@ -69,7 +71,7 @@ def grain(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batc
         flags.FLAGS(["benchmark"])
     function = TASKS[task]
     dataset = (
-        pygrain.MapDataset.range(COUNT).shuffle(seed=0).map(lambda index: function(sample_values(int(index)), loops))
+        pygrain.MapDataset.range(COUNT).shuffle(seed=0).map(lambda index: function(sample_values(int(index)), *amount))
     )
     options = pygrain.MultiprocessingOptions(num_workers=workers)
     iterator = iter(dataset.batch(batch_size).to_iter_dataset().mp_prefetch(options))
@@ -82,7 +84,7 @@ def grain(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batc
 
 
 @contextmanager
-def torch_loader(task: str, loops: int, batch_size: int, workers: int) -> Iterator[Batches]:
+def torch_loader(task: str, amount: Amount, batch_size: int, workers: int) -> Iterator[Batches]:
     """torch's DataLoader with worker processes."""
     import torch
 
@@ -93,7 +95,7 @@ def torch_loader(task: str, loops: int, batch_size: int, workers: int) -> Iterat
             return COUNT
 
         def __getitem__(self, index: int) -> Any:
-            return function(sample_values(index), loops)
+            return function(sample_values(index), *amount)
 
     loader = torch.utils.data.DataLoader(Samples(), batch_size, shuffle=True, num_workers=workers)
     yield iter(loader)
@@ -102,7 +104,7 @@ def torch_loader(task: str, loops: int, batch_size: int, workers: int) -> Iterat
 class Contender(NamedTuple):
     """One way to make batches."""
 
-    how: Callable[[str, int, int, int], Any]
+    how: Callable[[str, Amount, int, int], Any]
     workers: int = 0
     copies: int = 1
     """How many of it run at once, in processes that know nothing of each other; their batches are added."""

@@ -1,16 +1,17 @@
 """How fast the contenders of benchmarks/pipeline.py are: each in processes of its own, all but one contender halted.
 
-The contenders take short turns: the next one is continued (SIGCONT), the others stand still (SIGSTOP) in the middle of what they do.
-Nothing is lost between two turns. A turn begins when the machine is quiet, and is a quiet one if it still is at its end
-(benchmarks/quiet.py): what the neighbours of a virtual machine take away shall not be measured.
+The contenders take turns of a twentieth of a second: the next one is continued (SIGCONT), the others stand still (SIGSTOP) in the middle
+of what they do, and nothing is lost. A virtual machine shares its cores with others: beside a busy neighbour the same loop takes up to
+1.7 times as long, in bursts of tenths of a second, and nothing in the machine shows it. What a contender can do shows in its best turns.
 
-python -m benchmarks.pipeline_turns NAME TASK LOOPS BATCH_SIZE makes batches until it is killed.
+python -m benchmarks.pipeline_turns NAME TASK UNITS LOOPS BATCH_SIZE makes batches until it is killed.
 """
 
 import contextlib
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,34 +19,28 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from benchmarks.pipeline_peers import contenders
-from benchmarks.pipeline_work import Done
-from benchmarks.quiet import Host
+from benchmarks.pipeline_work import Amount, Done
 
 _WARM_BATCHES, _WARM_SECONDS, _PATIENCE = 3, 1.0, 120.0
-
-
-class Turn(NamedTuple):
-    """What a contender did in a turn."""
-
-    samples: int
-    seconds: float
-    quiet: bool
+BEST_SHARE = 0.03
+"""The share of the turns that are the best ones."""
 
 
 class Contender:
     """A running contender; it stands still but for its turns."""
 
-    def __init__(self, name: str, task: str, loops: int, batch_size: int, folder: Path) -> None:
+    def __init__(self, name: str, task: str, amount: Amount, batch_size: int, folder: Path) -> None:
         self.name = name
-        self.turns: list[Turn] = []
+        self.turns: list[float] = []
+        """Units of work per second, in each turn."""
         self._log = folder / f"{name}.log"
         self._folder = folder / name
         self._folder.mkdir()
-        self._warm = _WARM_BATCHES * batch_size
-        words = [name, task, str(loops), str(batch_size)]
+        self._warm = _WARM_BATCHES * batch_size * amount.units
+        words = [name, task, *map(str, amount), str(batch_size)]
         command = [sys.executable, "-m", "benchmarks.pipeline_turns", *words]
         environment = {**os.environ, Done.FOLDER: str(self._folder)}
         with self._log.open("wb") as log:
@@ -74,25 +69,14 @@ class Contender:
         for process in self._started:
             process.wait()
 
-    def turn(self, seconds: float, host: Host, patience: float) -> None:
-        """Lets it work for so long, in a quiet moment if there is one."""
-        quiet = host.wait(patience)
+    def turn(self, seconds: float) -> None:
+        """Lets it work for so long."""
         before, begun = Done.total(self._folder), time.perf_counter()
         self._signal(signal.SIGCONT)
         time.sleep(seconds)
         self._signal(signal.SIGSTOP)
         needed = time.perf_counter() - begun
-        made = Done.total(self._folder) - before
-        self.turns.append(Turn(made, needed, quiet and host.is_quiet()))
-
-    def quiet(self) -> int:
-        """How many of its turns were quiet."""
-        return sum(turn.quiet for turn in self.turns)
-
-    def speed(self) -> float:
-        """Samples per second in quiet turns; in all turns if there was none."""
-        counted = [turn for turn in self.turns if turn.quiet] or self.turns
-        return sum(turn.samples for turn in counted) / sum(turn.seconds for turn in counted)
+        self.turns.append((Done.total(self._folder) - before) / needed)
 
     def _signal(self, number: int) -> None:
         for process in self._processes:
@@ -100,27 +84,23 @@ class Contender:
                 os.kill(process, number)
 
 
-class Round(NamedTuple):
-    """What came out of a round."""
-
-    speeds: list[float]
-    """Samples per second of each contender."""
-    quiet: int
-    """Quiet turns of the contender that had the fewest."""
-
-
-def run_round(
-    host: Host, names: Sequence[str], work: tuple[str, int, int], turns: int, seconds: float, patience: float
-) -> Round:
-    """All contenders in new processes, until each had so many quiet turns, or three times as many in all."""
+def turns_of_round(
+    names: Sequence[str], task: str, amount: Amount, batch_size: int, turns: int, seconds: float
+) -> list[list[float]]:
+    """Units of work per second of each contender, in so many turns in new processes."""
     with contextlib.ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="scena-benchmark-")))
-        found = [running.enter_context(Contender(name, *work, folder)) for name in names]
-        for _ in range(3 * turns):
+        found = [running.enter_context(Contender(name, task, amount, batch_size, folder)) for name in names]
+        for _ in range(turns):
             for contender in random.sample(found, len(found)):
-                if contender.quiet() < turns:
-                    contender.turn(seconds, host, patience)
-        return Round([contender.speed() for contender in found], min(contender.quiet() for contender in found))
+                contender.turn(seconds)
+        return [contender.turns for contender in found]
+
+
+def best(turns: Sequence[float]) -> float:
+    """The speed in the best turns."""
+    count = max(1, round(BEST_SHARE * len(turns)))
+    return statistics.median(sorted(turns)[-count:])
 
 
 def _with_descendants(process: int) -> list[int]:
@@ -132,9 +112,9 @@ def _with_descendants(process: int) -> list[int]:
 
 def main() -> None:
     """Makes batches and throws them away."""
-    name, task, loops, batch_size = sys.argv[1:]
+    name, task, units, loops, batch_size = sys.argv[1:]
     contender = contenders()[name]
-    with contender.how(task, int(loops), int(batch_size), contender.workers) as batches:
+    with contender.how(task, Amount(int(units), int(loops)), int(batch_size), contender.workers) as batches:
         for _ in batches:
             pass
 

@@ -4,7 +4,7 @@ import mmap
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,12 @@ SIZE = 32
 """Numbers in a sample."""
 
 
+UNIT_SECONDS = 0.0003
+"""Progress is counted in units of work of about this time: a heavy sample is many of them, a light one a short one."""
+
+
 class Done:
-    """How many samples this process has made, in a file that the benchmark reads while it runs."""
+    """How many units this process has done, in a file that the benchmark reads while it runs."""
 
     FOLDER = "SCENA_BENCHMARK_COUNTS"
     """Names the folder of these files in the environment of all processes of a contender."""
@@ -40,7 +44,7 @@ class Done:
 
     @staticmethod
     def total(folder: Path) -> int:
-        """What all processes have made together."""
+        """What all processes have done together."""
         return sum(int.from_bytes(file.read_bytes(), "little") for file in folder.iterdir())
 
 
@@ -48,41 +52,52 @@ done = Done()
 os.register_at_fork(after_in_child=lambda: done.__init__())  # type: ignore[misc]
 
 
-def python_task(values: np.ndarray[Any, Any], loops: int) -> np.ndarray[Any, Any]:
+def python_task(values: np.ndarray[Any, Any], units: int, loops: int) -> np.ndarray[Any, Any]:
     """Pure Python functions: arithmetic on single numbers."""
     total = int(values[0])
-    for step in range(loops):
-        total = (total * 31 + step) % 65_521
+    for _ in range(units):
+        for step in range(loops):
+            total = (total * 31 + step) % 65_521
+        done.count[0] += 1
     result = values.copy()
     result[0] = total
-    done.count[0] += 1
     return result
 
 
-def numpy_task(values: np.ndarray[Any, Any], loops: int) -> np.ndarray[Any, Any]:
+def numpy_task(values: np.ndarray[Any, Any], units: int, loops: int) -> np.ndarray[Any, Any]:
     """Several numpy operations on a small array."""
-    for _ in range(loops):
-        values = np.sqrt(values * values + 1.0)
-    done.count[0] += 1
+    for _ in range(units):
+        for _ in range(loops):
+            values = np.sqrt(values * values + 1.0)
+        done.count[0] += 1
     return values
 
 
 TASKS = {"PYTHON": python_task, "NUMPY": numpy_task}
 
 
-def calibrated_loops(task: str, seconds: float) -> int:
-    """How many loops take about so long."""
+class Amount(NamedTuple):
+    """How much work a sample is."""
+
+    units: int
+    loops: int
+    """Of each unit."""
+
+
+def calibrated(task: str, seconds: float) -> Amount:
+    """The amount that takes about so long."""
     function, values, loops = TASKS[task], sample_values(1), 1
+    unit = min(seconds, UNIT_SECONDS)
     while True:
-        best = min(_time(function, values, loops) for _ in range(3))
-        if best > 0.002 or best > seconds:
-            return max(1, round(loops * seconds / best))
+        best = min(_time(function, values, loops) for _ in range(300))
+        if best > 0.0005 or best > unit:
+            return Amount(round(seconds / unit), max(1, round(loops * unit / best)))
         loops *= 2
 
 
 def _time(function: Any, values: np.ndarray[Any, Any], loops: int) -> float:
     start = time.perf_counter()
-    function(values, loops)
+    function(values, 1, loops)
     return time.perf_counter() - start
 
 
@@ -144,7 +159,8 @@ class TaskParams(DataProcessorParams, builds=":Task"):
     """One of the tasks."""
 
     task: str = param("PYTHON", choices=sorted(TASKS), help="which")
-    loops: int = param(1, help="how heavy")
+    units: int = param(1, help="how heavy, in units")
+    loops: int = param(1, help="how heavy a unit is")
 
 
 class Task(MappingDataProcessor[TaskParams]):
@@ -152,7 +168,9 @@ class Task(MappingDataProcessor[TaskParams]):
 
     def apply(self, sample: Sample) -> Sample:
         """One sample."""
-        return sample.new_inputs({"x": TASKS[self.params.task](sample.inputs["x"], self.params.loops)})
+        return sample.new_inputs(
+            {"x": TASKS[self.params.task](sample.inputs["x"], self.params.units, self.params.loops)}
+        )
 
 
 class BenchDataParams(DataBaseParams, builds=":BenchData"):

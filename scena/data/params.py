@@ -149,3 +149,8 @@ class DataPipelineParams(Params):
             )
         if any(size < 1 for size in sizes):
             raise ParamsError(f"bucket_batch_sizes must be positive. Received: {sizes}")
+        if self.max_skipped is not None and self.on_error != "skip":
+            raise ParamsError(
+                f"max_skipped={self.max_skipped} has no effect while on_error is {self.on_error!r}, which stops at the first "
+                "sample that fails. Set on_error=skip, or leave max_skipped out."
+            )

@@ -145,6 +145,12 @@ def test_bucket_settings_are_checked() -> None:
         DataPipelineParams(bucket_boundaries=[5, 5])
 
 
+def test_a_limit_of_skipped_samples_without_skipping_is_refused() -> None:
+    with pytest.raises(ParamsError, match="max_skipped=3 has no effect while on_error is 'raise'"):
+        DataPipelineParams(max_skipped=3)
+    assert DataPipelineParams(max_skipped=3, on_error="skip").max_skipped == 3
+
+
 def test_the_default_goes_parallel_when_that_pays(caplog) -> None:
     """The same batches, first from this process and then from workers; light work stays here."""
     import logging

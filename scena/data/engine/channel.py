@@ -16,6 +16,9 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
+        self._buffer = bytearray(
+            1 << 16
+        )  # one for all: a new one for each message would be mapped and unmapped each time
         self._received = bytearray()
         self.messages: list[Any] = []
         self._taken = 0
@@ -45,13 +48,13 @@ class Channel:
     def fill(self) -> bool:
         """Reads what is there (waits for something); False at the end."""
         try:
-            data = self.socket.recv(1 << 18)
+            count = self.socket.recv_into(self._buffer)
         except ConnectionResetError:
             return False
-        if not data:
+        if not count:
             return False
         received = self._received
-        received += data
+        received += memoryview(self._buffer)[:count]
         start = 0
         while len(received) - start >= 4:
             (length,) = _LENGTH.unpack_from(received, start)

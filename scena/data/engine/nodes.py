@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 TASKS_PER_WORKER = 2
 """One that runs and one that waits, so that no worker waits for the router."""
-TARGET_SECONDS = 0.03
-"""A task should take about this long: light batches are grouped, so that messages cost little."""
+TARGET_SECONDS = 0.1
+"""A task should take about this long: batches are grouped, so that messages cost little."""
 TARGET_BYTES = 1 << 22
 
 

@@ -6,6 +6,7 @@ are batches for the consumer. All of it runs in one background thread.
 """
 
 import logging
+import math
 import os
 import selectors
 import threading
@@ -203,6 +204,11 @@ class Router:
             except DataError as error:
                 self._failure = self._failure or error
 
+    def _enough(self, samples: float) -> float:
+        """Pieces of a task while so many samples are left: fewer towards the end, so that all workers end together."""
+        left = samples / (self.work.segments[0].piece * 2 * max(1, len(self.pool.workers)))
+        return min(self.group, left)
+
     def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[Begin | End | Group]:
         work = self.work
         while True:
@@ -210,12 +216,13 @@ class Router:
             yield Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
             if not work.segments[0].source:
                 pieces = index_pieces(work, cursor.epoch, cursor, feed_start(work.segments, positions))
+                total = len(work.order(cursor.epoch))
                 group: list[Any] = []
                 for piece in pieces:
                     assert piece.indices is not None
                     indices = pack_indices(piece.indices)
                     group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, piece.after])
-                    if len(group) >= self.group:
+                    if len(group) >= self._enough(math.inf if repeat else total - piece.ordinals[-1]):
                         yield Group(cursor.epoch, None, group)
                         group = []
                 if group:
