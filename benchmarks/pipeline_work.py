@@ -85,14 +85,16 @@ class Amount(NamedTuple):
 
 
 def calibrated(task: str, seconds: float) -> Amount:
-    """The amount that takes about so long."""
+    """The amount that takes about so long when nothing disturbs."""
     function, values, loops = TASKS[task], sample_values(1), 1
     unit = min(seconds, UNIT_SECONDS)
-    while True:
-        best = min(_time(function, values, loops) for _ in range(300))
-        if best > 0.0005 or best > unit:
-            return Amount(round(seconds / unit), max(1, round(loops * unit / best)))
+    while min(_time(function, values, loops) for _ in range(10)) < unit:
         loops *= 2
+    end = time.perf_counter() + 3.0
+    best = _time(function, values, loops)
+    while time.perf_counter() < end:
+        best = min(best, _time(function, values, loops))
+    return Amount(round(seconds / unit), max(1, round(loops * unit / best)))
 
 
 def _time(function: Any, values: np.ndarray[Any, Any], loops: int) -> float:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import time
+from collections import Counter
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from tests.data.toys import (
     NumberStreamParams,
     SlowParams,
     SplitParams,
+    WhoParams,
     facts,
     first_batches,
     list_files,
@@ -49,6 +52,15 @@ def test_list_mixing(tmp_path) -> None:
         )
 
     assert first_batches(pipeline(2), 12) == first_batches(pipeline(0), 12)
+
+
+def test_the_workers_end_an_epoch_together() -> None:
+    """Tasks of several batches get smaller towards its end; else one worker waits while the other one has a large task left."""
+    pipeline = toy_pipeline(NumbersParams(count=96), sequence(WhoParams()), PipelineMode.EVALUATION, num_processes=2)
+    with closing(pipeline), pipeline.stream() as stream:
+        made = Counter(batch.meta[0]["process"] for batch in stream)
+    assert made.total() == 24
+    assert max(made.values()) <= 14, made
 
 
 @pytest.mark.parametrize("source", [NumbersParams(), NumberStreamParams()])

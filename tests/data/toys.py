@@ -163,6 +163,18 @@ class Slow(MappingDataProcessor[SlowParams]):
         return sample
 
 
+class WhoParams(DataProcessorParams, builds=":Who"):
+    """Takes its time, and notes in the meta which process it is."""
+
+    seconds: float = 0.003
+
+
+class Who(MappingDataProcessor[WhoParams]):
+    def apply(self, sample: Sample) -> Sample:
+        time.sleep(self.params.seconds)
+        return sample.new_meta({"process": os.getpid()})
+
+
 class CountParams(DataProcessorParams, builds=":Count"):
     """Writes a byte per processed sample to a file."""
 

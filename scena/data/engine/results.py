@@ -29,7 +29,7 @@ def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
     placed = writer.placed
     arrays_of_meta: list[Any] = []
     try:
-        packed = [pack(one, arrays_of_meta, records=True) for one in meta]
+        packed = _pack_meta(meta, arrays_of_meta)
     except NotPlainError as error:
         sample = piece.samples[0] if len(piece.samples) == 1 else None
         raise DataError(
@@ -44,12 +44,19 @@ def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
     return size, packed, placed, None
 
 
+def _pack_meta(meta: list[Any], arrays: list[Any]) -> list[Any] | int:
+    """The meta of each sample, plain; how many there are if none of them has any."""
+    if any(one is not None for one in meta):
+        return [pack(one, arrays, records=True) for one in meta]
+    return len(meta)
+
+
 def read_batch(keys: list[tuple[str, str]], view: Bytes, stored: Any, cursor: Cursor) -> Batch:
     """The batch that `write_batch` wrote; its arrays look into the slot."""
     size, packed, placed, of_meta = stored
     inputs, targets = split(keys, [array_at(view, one) for one in placed])
     arrays_of_meta = [array_at(view, one).copy() for one in of_meta or ()]
-    meta = [unpack(one, arrays_of_meta, records=True) for one in packed]
+    meta = [None] * packed if isinstance(packed, int) else [unpack(one, arrays_of_meta, records=True) for one in packed]
     return Batch(inputs, targets, meta, size, cursor)
 
 
