@@ -56,11 +56,13 @@ def test_list_mixing(tmp_path) -> None:
 
 def test_the_workers_end_an_epoch_together() -> None:
     """Tasks of several batches get smaller towards its end; else one worker waits while the other one has a large task left."""
-    pipeline = toy_pipeline(NumbersParams(count=96), sequence(WhoParams()), PipelineMode.EVALUATION, num_processes=2)
-    with closing(pipeline), pipeline.stream() as stream:
-        made = Counter(batch.meta[0]["process"] for batch in stream)
-    assert made.total() == 24
-    assert max(made.values()) <= 14, made
+    pipeline = toy_pipeline(NumbersParams(count=56), sequence(WhoParams()), PipelineMode.EVALUATION, num_processes=2)
+    with closing(pipeline):
+        for _ in range(2):  # what counts is the second epoch: in the first one, a worker may start late
+            with pipeline.stream() as stream:
+                made = Counter(batch.meta[0]["process"] for batch in stream)
+    assert made.total() == 14
+    assert max(made.values()) <= 9, made
 
 
 @pytest.mark.parametrize("source", [NumbersParams(), NumberStreamParams()])
