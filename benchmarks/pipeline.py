@@ -35,7 +35,7 @@ from scena.data import DataPipelineParams, PipelineMode
 from scena.params import Params, param
 
 BATCH = {"heavy": 4, "medium": 32, "light": 32}
-"""Samples in a batch: a batch must be short beside the time of a measurement, or its end decides the result."""
+"""Samples in a batch."""
 WEIGHTS = {"heavy": 0.015, "medium": 0.0003, "light": 0.000005}
 BARS = {"heavy": {1: 0.97, 2: 1.85}, "medium": {1: 0.97, 2: 1.85}, "light": {2: 0.8}}
 Cell = tuple[str, str]
@@ -47,7 +47,7 @@ class Options(Params):
     rounds: int = param(4, ge=1, help="how often each contender starts anew in each cell")
     turns: int = param(100, ge=1, help="how many turns each has in a round")
     seconds: float = param(0.05, gt=0, help="how long a turn is")
-    cells: list[str] = param([], help="only these, such as PYTHON-medium; all if empty")
+    cells: list[str] = param([], help="only these, such as PYTHON-medium NUMPY-heavy; all if empty")
     tensorflow: bool = param(True, help="measure tf.py_function too")
     memory: bool = param(True, help="measure large samples and a million samples too")
     picture: Path | None = param(None, help="draw the ratios into this file (needs matplotlib)")
@@ -67,12 +67,14 @@ def main() -> None:
 
 
 def measure(options: Options) -> dict[Cell, dict[str, float]]:
-    """The speed of each contender in each cell, as its ratio to the plain loop: the median of all rounds."""
+    """The speed of each contender in each cell in its best turns, as its ratio to the plain loop."""
     names = list(contenders(options.tensorflow))
+    cells = {f"{task}-{weight}": (task, weight) for task, weight in itertools.product(TASKS, WEIGHTS)}
+    unknown = set(options.cells) - set(cells)
+    if unknown:
+        raise SystemExit(f"There is no cell {min(unknown)!r}; choose from: {', '.join(cells)}")
     ratios: dict[Cell, dict[str, float]] = {}
-    for task, weight in itertools.product(TASKS, WEIGHTS):
-        if options.cells and f"{task}-{weight}" not in options.cells:
-            continue
+    for task, weight in [cells[cell] for cell in options.cells or cells]:
         amount = calibrated(task, WEIGHTS[weight])
         turns: list[list[float]] = [[] for _ in names]
         for _ in range(options.rounds):
@@ -113,8 +115,8 @@ def draw(ratios: dict[Cell, dict[str, float]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(ratios), figsize=(3 * len(ratios), 3.2), sharey=True)
-    for axis, ((task, weight), values) in zip(axes, ratios.items(), strict=True):
+    figure, axes = plt.subplots(1, len(ratios), figsize=(3 * len(ratios), 3.2), sharey=True, squeeze=False)
+    for axis, ((task, weight), values) in zip(axes[0], ratios.items(), strict=True):
         names = [name for name in values if name != "plain loop"]
         colours = ["#2a6f97" if name.startswith("scena") else "#bbbbbb" for name in names]
         axis.barh(names[::-1], [values[name] for name in names[::-1]], color=colours[::-1])

@@ -29,7 +29,7 @@ BEST_SHARE = 0.03
 """The share of the turns that are the best ones."""
 
 
-class Contender:
+class Running:
     """A running contender; it stands still but for its turns."""
 
     def __init__(self, name: str, task: str, amount: Amount, batch_size: int, folder: Path) -> None:
@@ -90,7 +90,7 @@ def turns_of_round(
     """Units of work per second of each contender, in so many turns in new processes."""
     with contextlib.ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="scena-benchmark-")))
-        found = [running.enter_context(Contender(name, task, amount, batch_size, folder)) for name in names]
+        found = [running.enter_context(Running(name, task, amount, batch_size, folder)) for name in names]
         for _ in range(turns):
             for contender in random.sample(found, len(found)):
                 contender.turn(seconds)
