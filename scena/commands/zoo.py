@@ -7,18 +7,20 @@ from scena.commands.usage import print_usage
 from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.counting import count_network
-from scena.model.zoo.params import Framework
+from scena.model.zoo.params import SMALLEST_FACTOR, Framework
 from scena.params import Params, ParamsError, param, parse_options
 
-USAGE = """usage: scena zoo [NAME…] [--input_size HEIGHT WIDTH CHANNELS] [--num_classes N] [--factor N] [--framework NAME] [--options]
+USAGE = """usage: scena zoo [NAME…] [--input_size HEIGHT WIDTH CHANNELS] [--num_classes N] [--factor N] [--framework NAME]
+                          [--variant NAME] [--options]
 
 Lists networks with the size of their pictures, their parameters (all, and trainable) and their floating point operations
 for one picture: two for each multiply-add of a convolution or dense layer. NAME may hold wildcards: 'ResNet*'.
   --input_size H W C   size of the pictures (default: what each network was made for)
   --num_classes N      units of the classifier (default: 1000, and what suits networks for small pictures and for faces)
-  --factor N           divides the number of channels of every layer
+  --factor N           divides the number of channels of every layer; below 1 it widens them
   --framework NAME     tensorflow, upstride_real, upstride_type1, upstride_type2 or upstride_type3
-  --options            show which networks have depth, dropout or embedding"""
+  --variant NAME       another published form, for the networks that have it
+  --options            show which networks have depth, dropout, embedding or variants"""
 
 
 class ZooOptions(Params):
@@ -26,9 +28,10 @@ class ZooOptions(Params):
 
     input_size: list[int] | None = param(None, gt=0, help="height, width and channels of the pictures")
     num_classes: int | None = param(None, ge=0, help="units of the classifier")
-    factor: int = param(1, ge=1, help="divides the number of channels of every layer")
+    factor: float = param(1, ge=SMALLEST_FACTOR, help="divides the number of channels of every layer")
     framework: Framework = param(Framework.TENSORFLOW, help="real numbers, or the algebra of type 1, 2 or 3")
-    options: bool = param(False, help="show which networks have depth, dropout or embedding")
+    variant: str | None = param(None, help="another published form, for the networks that have it")
+    options: bool = param(False, help="show which networks have depth, dropout, embedding or variants")
 
 
 def run(arguments: list[str]) -> int:
@@ -45,10 +48,10 @@ def run(arguments: list[str]) -> int:
     if options.input_size is not None and len(options.input_size) != 3:
         raise ParamsError(f"--input_size takes height, width and channels. Received: {options.input_size}")
     columns = ["name", "input", "parameters", "trainable", "FLOPs"]
-    rows = [_row(name, options) for name in _chosen(patterns)]
+    rows = [_row(name, options) for name in _with_variant(_chosen(patterns), options.variant)]
     if options.options:
         columns.append("options")
-        rows = [[*row, " ".join(sorted(MODELS[row[0]].options))] for row in rows]
+        rows = [[*row, _options_of(row[0])] for row in rows]
     print_table(columns, rows)
     return 0
 
@@ -64,13 +67,29 @@ def _chosen(patterns: list[str]) -> list[str]:
     return [name for name in MODELS if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
+def _with_variant(names: list[str], variant: str | None) -> list[str]:
+    """Those of the networks that have the variant."""
+    if variant is None:
+        return names
+    if having := [name for name in names if variant in MODELS[name].variants]:
+        return having
+    there_are = sorted({f"{other} ({name})" for name in names for other in MODELS[name].variants})
+    raise ModelError(f"None of these networks has a variant {variant!r}; there are: {', '.join(there_are) or 'none'}.")
+
+
+def _options_of(name: str) -> str:
+    entry = MODELS[name]
+    variants = f"={'|'.join(entry.variants)}"
+    return " ".join(f"{option}{variants if option == 'variant' else ''}" for option in sorted(entry.options))
+
+
 def _row(name: str, options: ZooOptions) -> list[str]:
     entry = MODELS[name]
     size = options.input_size or entry.input_size
     shown = "×".join(map(str, size))
     if min(size[:2]) < entry.smallest:
         return [name, shown, f"needs at least {entry.smallest}×{entry.smallest}", "", ""]
-    totals = count_network(name, size, options.num_classes, options.factor, options.framework)
+    totals = count_network(name, size, options.num_classes, options.factor, options.framework, variant=options.variant)
     return [name, shown, f"{totals.parameters:,}", f"{totals.trainable:,}", readable(totals.flops)]
 
 

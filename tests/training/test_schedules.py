@@ -66,6 +66,8 @@ FORMULAS: list[tuple[Any, Any]] = [
     (PolynomialDecay(lr=0.1, end_fraction=0.0, decay_epochs=5), lambda e: 1 - min(e / 5, 1)),
     (InverseTimeDecay(lr=0.1, decay=0.5), lambda e: 1 / (1 + 0.5 * e)),
     (InverseTimeDecay(lr=0.1, decay=0.5, per="epoch"), lambda e: 1 / (1 + 0.5 * math.floor(e))),
+    (InverseTimeDecay(lr=0.1, decay=0.5, every=2.5), lambda e: 1 / (1 + 0.5 * e / 2.5)),
+    (InverseTimeDecay(lr=0.1, decay=0.5, every=2.5, staircase=True), lambda e: 1 / (1 + 0.5 * math.floor(e / 2.5))),
     (CosineDecay(lr=0.1, alpha=0.1), lambda e: cosine(1, 0.1, e / 10)),
     (CosineRestarts(lr=0.1, alpha=0.1, first_period=2, m_mul=0.5), restarts),
     (CosineRestarts(lr=0.1, first_period=2, t_mul=1), lambda e: cosine(1, 0, (e % 2) / 2)),

@@ -18,12 +18,23 @@ class Entry(NamedTuple):
     num_classes: int = 1000
     application: str | None = None
     """Its name in keras.applications, whose weights fit."""
+    variants: dict[str, tuple[Builder, dict[str, Any]]] = {}
+    """Other published forms, by the value of the option `variant`: a builder, and arguments over those above."""
 
 
 DEPTH = frozenset({"depth"})
 DROPOUT = frozenset({"dropout"})
 FACE = frozenset({"dropout", "embedding"})
+VARIANT = frozenset({"variant"})
 CIFAR = (32, 32, 3)
+TOWERS = {
+    "two_towers": ("alexnet:alexnet_2012", {}),
+    "joined_towers": ("alexnet:alexnet_2012", {"towers": 1, "bias": False}),
+}
+SHORTCUTS = {
+    "projection": ("resnet_cifar:resnet_cifar", {"projection": True}),
+    "projection_3x3": ("resnet_cifar:resnet_cifar_v2", {}),
+}
 BOTTLENECKS = {"ResNet50": (3, 4, 6, 3), "ResNet101": (3, 4, 23, 3), "ResNet152": (3, 8, 36, 3)}
 # width, depth, picture, dropout
 EFFICIENTNETS = {
@@ -46,9 +57,13 @@ def _residual() -> dict[str, Entry]:
     for name, blocks in BOTTLENECKS.items():
         nets[name] = Entry("resnet:bottleneck", {"blocks": blocks}, options=DEPTH, application=name)
     nets |= {f"{name}NCHW": entry._replace(data_format="NCHW") for name, entry in nets.items()}
+    for name, blocks in BOTTLENECKS.items():
+        nets[f"{name}V2"] = Entry("resnet_v2:bottleneck_v2", {"blocks": blocks}, options=DEPTH, application=f"{name}V2")
     for layers in (20, 32, 44, 56):
         thirds = {"blocks": ((layers - 2) // 6,) * 3}
-        nets[f"ResNet{layers}CIFAR"] = Entry("resnet_cifar:resnet_cifar", thirds, CIFAR, 8, DEPTH, num_classes=10)
+        nets[f"ResNet{layers}CIFAR"] = Entry(
+            "resnet_cifar:resnet_cifar", thirds, CIFAR, 8, DEPTH | VARIANT, num_classes=10, variants=SHORTCUTS
+        )
     for layers, width in ((28, 10), (40, 2)):
         arguments = {"blocks": ((layers - 4) // 6,) * 3, "width": width}
         nets[f"WideResNet{layers}_{width}"] = Entry(
@@ -107,7 +122,7 @@ def _faces() -> dict[str, Entry]:
 
 
 MODELS: dict[str, Entry] = {
-    "AlexNet": Entry("alexnet:alexnet", {}, smallest=63, options=DROPOUT),
+    "AlexNet": Entry("alexnet:alexnet", {}, smallest=63, options=DROPOUT | VARIANT, variants=TOWERS),
     "VGG16": Entry("vgg:vgg16", {}, options=DROPOUT, application="VGG16"),
     "SqueezeNet": Entry("squeezenet:squeezenet", {}, options=DROPOUT),
     "TinyDarknet": Entry("darknet:tiny_darknet", {}, smallest=16),

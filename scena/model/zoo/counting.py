@@ -88,9 +88,10 @@ class CountingLayers(Layers):
     def separable(self, x: Tensor, filters: int, kernel: int, strides: int = 1, padding: str = "same") -> Tensor:
         return self.conv(self.depthwise(x, kernel, strides, padding), filters, 1, bias=False)
 
-    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None) -> Tensor:
+    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None,
+              bias: bool = True) -> Tensor:  # fmt: skip
         weights = self.count(x) * units
-        self.totals.weigh(self.components * (weights + units))
+        self.totals.weigh(self.components * (weights + bias * units))
         self.totals.multiply_adds += weights * self.components**2
         return Picture((1, units * self.components))
 

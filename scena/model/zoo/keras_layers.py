@@ -64,10 +64,13 @@ class KerasLayers(Layers):
         keywords |= {"depthwise_regularizer": penalty, "pointwise_regularizer": penalty}
         return layers.SeparableConv2D(filters, kernel, **keywords, **self._place)(x)
 
-    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None) -> Tensor:
+    def dense(
+        self, x: Tensor, units: int, activation: str | None = None, name: str | None = None, bias: bool = True
+    ) -> Tensor:
+        keywords: dict[str, Any] = {"activation": activation, "use_bias": bias, "name": name, **self._kernel}
         if self.plain:
-            return layers.Dense(units, activation=activation, name=name, **self._kernel)(x)
-        return AlgebraDense(units, activation=activation, algebra=self.algebra.name, name=name, **self._kernel)(x)
+            return layers.Dense(units, **keywords)(x)
+        return AlgebraDense(units, algebra=self.algebra.name, **keywords)(x)
 
     def batch_norm(self, x: Tensor, epsilon: float = 1e-3, momentum: float = 0.99, scale: bool = True) -> Tensor:
         keywords: dict[str, Any] = {"epsilon": epsilon, "momentum": momentum, "scale": scale}

@@ -22,7 +22,7 @@ class Setting(NamedTuple):
     """What all layers of one network share."""
 
     framework: Framework
-    factor: int
+    factor: float
     data_format: DataFormat
     l2: float
     algebra: AlgebraParams
@@ -41,7 +41,7 @@ class Layers(ABC):
 
     def channels(self, number: float) -> int:
         """A number of channels, divided by the factor."""
-        return max(1, int(number / self.setting.factor))
+        return max(1, int(number / self.setting.factor + 1e-9))  # 1e-9: what 0.7 leaves of a whole number
 
     def count(self, x: Tensor) -> int:
         """The channels of one component of a tensor."""
@@ -67,7 +67,8 @@ class Layers(ABC):
         """A depthwise convolution and one of 1 × 1, without bias."""
 
     @abstractmethod
-    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None) -> Tensor:
+    def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None,
+              bias: bool = True) -> Tensor:  # fmt: skip
         """A dense layer."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ def create_network(
     name: str,
     input_size: Sequence[int] | None = None,
     num_classes: int | None = None,
-    factor: int = 1,
+    factor: float = 1,
     framework: str = Framework.TENSORFLOW,
     data_format: str | None = None,
     *,
@@ -24,6 +24,7 @@ def create_network(
     dropout: float | None = None,
     l2: float = 0.0,
     embedding: int | None = None,
+    variant: str | None = None,
     algebra: AlgebraParams | None = None,
     activation: str | None = None,
 ) -> keras.Model:
@@ -36,13 +37,14 @@ def create_network(
         name: one of `scena zoo`.
         input_size: height, width, channels; default: what the network was made for.
         num_classes: units of the classifier; 0 leaves it out, so that the output is the features; default: the network's own.
-        factor: divides the number of channels of every layer.
+        factor: divides the number of channels of every layer; below 1 it widens them.
         framework: "tensorflow", "upstride_real", "upstride_type1", "upstride_type2" or "upstride_type3".
         data_format: "NHWC" or "NCHW", inside the network; default: the one its name says.
         depth: blocks of each stage, or one number that multiplies them, for the networks that have stages.
         dropout: rate, for the networks that have dropout.
         l2: weight of an L2 penalty on all kernels.
         embedding: features of the bottleneck, for the face networks.
+        variant: another published form of AlexNet or a CIFAR ResNet, see `docs/zoo.md`.
         algebra: how the network enters, uses and leaves its algebra.
         activation: of the output, for example "softmax"; default: none.
 
@@ -60,6 +62,7 @@ def create_network(
         dropout=dropout,
         l2=l2,
         embedding=embedding,
+        variant=variant,
         algebra=algebra,
     )
     image = keras.Input(asked.input_size, name="image")
@@ -83,6 +86,7 @@ def network_from_params(params: NetworkParams) -> keras.Model:
         dropout=params.dropout,
         l2=params.l2,
         embedding=params.embedding,
+        variant=params.variant,
         algebra=params.algebra,
     )
 

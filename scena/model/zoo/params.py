@@ -5,6 +5,8 @@ from enum import StrEnum
 from scena.model.zoo.catalogue import MODELS
 from scena.params import Params, param
 
+SMALLEST_FACTOR = 0.01
+
 
 class Framework(StrEnum):
     """The numbers a network computes with."""
@@ -90,7 +92,9 @@ class NetworkParams(Params):
     name: str = param("ResNet50", choices=list(MODELS), help="the network; `scena zoo` lists them")
     input_size: list[int] = param([224, 224, 3], gt=0, help="height, width and channels of the pictures")
     num_classes: int = param(1000, ge=0, help="number of classes; 0: the output is the features before the classifier")
-    factor: int = param(1, ge=1, help="divides the number of channels of every layer")
+    factor: float = param(
+        1, ge=SMALLEST_FACTOR, help="divides the number of channels of every layer; below 1 it widens them"
+    )
     framework: Framework = param(Framework.TENSORFLOW, help="real numbers, or the algebra of type 1, 2 or 3")
     data_format: DataFormat = param(DataFormat.NHWC, help="order of the axes inside the network")
     depth: list[float] | None = param(
@@ -99,6 +103,9 @@ class NetworkParams(Params):
     dropout: float | None = param(None, ge=0, lt=1, help="dropout rate of a network that has dropout; default: its own")
     l2: float = param(0.0, ge=0, help="weight of the L2 penalty on all kernels")
     embedding: int | None = param(None, ge=1, help="features of the bottleneck of a face network; default: its own")
+    variant: str | None = param(
+        None, help="another published form of AlexNet or a CIFAR ResNet; `scena zoo --options` lists them"
+    )
     algebra: AlgebraParams = param(help="how the algebra is used")
 
     def __post_init__(self) -> None:

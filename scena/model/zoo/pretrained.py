@@ -28,7 +28,8 @@ def pictures_of(application: str) -> Pictures:
     """How pictures have to be normalised for the weights of an application."""
     if application.startswith("EfficientNet"):
         return IMAGENET
-    return CAFFE if application.startswith(("ResNet", "VGG")) else FROM_MINUS_ONE
+    like_caffe = application.startswith(("ResNet", "VGG")) and not application.endswith("V2")
+    return CAFFE if like_caffe else FROM_MINUS_ONE
 
 
 def load_pretrained(network: keras.Model, weights: str, skip_classifier: bool | None = None) -> bool:

@@ -2,13 +2,14 @@
 
 import importlib
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS, Entry
 from scena.model.zoo.namespace import Layers, Setting, Tensor
 from scena.model.zoo.options import Depth, Options
-from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, Leave, WayOut
+from scena.model.zoo.params import SMALLEST_FACTOR, AlgebraParams, DataFormat, Framework, Leave, WayOut
 from scena.params.spelling import did_you_mean
 
 
@@ -19,19 +20,21 @@ class Request(NamedTuple):
     input_size: tuple[int, ...]
     setting: Setting
     options: Options
+    variant: str | None = None
 
     def build(self, nn: Layers, image: Tensor) -> Tensor | dict[str, Tensor]:
         """Speaks the words of the network: from a picture to the outputs."""
-        module, _, function = self.entry.builder.partition(":")
+        builder_name, more = self.entry.variants.get(self.variant or "", (self.entry.builder, {}))
+        module, _, function = builder_name.partition(":")
         builder = getattr(importlib.import_module(f"scena.model.zoo.{module}"), function)
-        return builder(nn, nn.enter(image), self.options, **self.entry.arguments)
+        return builder(nn, nn.enter(image), self.options, **self.entry.arguments, **more)
 
 
 def request(
     name: str,
     input_size: Sequence[int] | None = None,
     num_classes: int | None = None,
-    factor: int = 1,
+    factor: float = 1,
     framework: str = Framework.TENSORFLOW,
     data_format: str | None = None,
     *,
@@ -39,6 +42,7 @@ def request(
     dropout: float | None = None,
     l2: float = 0.0,
     embedding: int | None = None,
+    variant: str | None = None,
     algebra: AlgebraParams | None = None,
 ) -> Request:
     """Checks what was asked for; the arguments are those of `create_network`.
@@ -48,7 +52,8 @@ def request(
     """
     entry = _entry(name)
     size = _checked_size(name, entry, input_size)
-    _check_options(name, entry, {"depth": depth, "dropout": dropout, "embedding": embedding})
+    _check_options(name, entry, {"depth": depth, "dropout": dropout, "embedding": embedding, "variant": variant})
+    _check_variant(name, entry, variant)
     setting = Setting(
         _choice(Framework, framework, "framework"),
         factor,
@@ -58,7 +63,7 @@ def request(
     )
     _check_algebra(setting)
     options = Options(entry.num_classes if num_classes is None else num_classes, depth, dropout, embedding)
-    return Request(entry, size, setting, options)
+    return Request(entry, size, setting, options, variant)
 
 
 def _entry(name: str) -> Entry:
@@ -85,9 +90,16 @@ def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
             )
 
 
+def _check_variant(name: str, entry: Entry, variant: str | None) -> None:
+    if variant is not None and variant not in entry.variants:
+        raise ModelError(
+            f"{name} has no variant {variant!r}{did_you_mean(variant, entry.variants)}; it has {', '.join(entry.variants)}."
+        )
+
+
 def _check_algebra(setting: Setting) -> None:
-    if setting.factor < 1:
-        raise ModelError(f"factor divides the channels, so it is at least 1. Received: {setting.factor}")
+    if not SMALLEST_FACTOR <= setting.factor < inf:
+        raise ModelError(f"factor divides the channels: a number from {SMALLEST_FACTOR} on. Received: {setting.factor}")
     way, typed = setting.algebra, setting.framework.algebra != "real"
     if not typed and way != AlgebraParams():
         changed = [name for name in way.__params__ if getattr(way, name) != getattr(AlgebraParams(), name)]

@@ -80,7 +80,7 @@ class ClassificationNetworkParams(NetworkParams):
     def _check_hub(self) -> None:
         if self.handle is None:
             raise ValueError("--model.name hub needs --model.handle: a folder with a SavedModel, or an address")
-        for name in ("factor", "framework", "data_format", "depth", "embedding", "algebra", "weights"):
+        for name in ("factor", "framework", "data_format", "depth", "embedding", "variant", "algebra", "weights"):
             if getattr(self, name) != self.default_of(self.__params__[name]):
                 raise ValueError(f"{name} is for networks of the zoo; a SavedModel is as it is")
 

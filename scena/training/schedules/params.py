@@ -76,9 +76,11 @@ class PolynomialDecay(ChangingRateParams, builds=".schedules:PolynomialDecaySche
 
 
 class InverseTimeDecay(ChangingRateParams, builds=".schedules:InverseTimeDecaySchedule"):
-    """lr / (1 + decay · epoch)."""
+    """lr / (1 + decay · epoch / every)."""
 
     decay: float = param(0.5, ge=0, help="how fast it falls")
+    every: float = param(1.0, gt=0, help="epochs that count as one in the formula")
+    staircase: bool = param(False, help="fall in steps, each after `every` epochs")
 
 
 class CosineDecay(ChangingRateParams, builds=".schedules:CosineDecaySchedule"):

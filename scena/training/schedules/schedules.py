@@ -148,8 +148,9 @@ class InverseTimeDecaySchedule(ScenaSchedule):
     params: InverseTimeDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """1 / (1 + decay · epoch)."""
-        return 1 / (1 + self.params.decay * epoch)
+        """1 / (1 + decay · epoch / every), the quotient rounded down for a staircase."""
+        time = epoch / self.params.every
+        return 1 / (1 + self.params.decay * (ops.floor(time) if self.params.staircase else time))
 
 
 class CosineDecaySchedule(ScenaSchedule):

@@ -12,7 +12,7 @@ from scena.model.errors import ModelError
 from scena.model.zoo import copy_weights, create_network, load_pretrained
 from scena.model.zoo.catalogue import MODELS
 
-QUICK = ["VGG16", "MobileNetV2", "MobileNetV3Small", "ResNet50", "EfficientNetB0"]
+QUICK = ["VGG16", "MobileNetV2", "MobileNetV3Small", "ResNet50", "ResNet50V2", "EfficientNetB0"]
 SLOW = [name for name, entry in MODELS.items() if entry.application and not name.endswith("NCHW") and name not in QUICK]
 SMALLEST = {"InceptionResNetV2": 96, "VGG16": 32}
 RNG = np.random.default_rng(0)

@@ -124,7 +124,9 @@ def test_from_params() -> None:
         ({"name": "VGG16", "input_size": (16, 32, 3)}, r"VGG16 takes pictures .* at least 32 × 32. Received: \(16, 32, 3\)"),
         ({"name": "VGG16", "framework": "type2"}, "framework is one of tensorflow, upstride_real, .* Received: 'type2'"),
         ({"name": "VGG16", "data_format": "NWHC"}, "data_format is one of NHWC, NCHW. Received: 'NWHC'"),
-        ({"name": "VGG16", "factor": 0}, "factor divides the channels, so it is at least 1. Received: 0"),
+        ({"name": "VGG16", "factor": 0}, "factor divides the channels: a number from 0.01 on. Received: 0"),
+        ({"name": "VGG16", "variant": "wide"}, "VGG16 has no variant. Received: variant='wide'. Those have it: AlexNet, ResNet20"),
+        ({"name": "AlexNet", "variant": "two_tower"}, r"no variant 'two_tower' \(did you mean two_towers\?\); it has two_towers"),
     ],
 )  # fmt: skip
 def test_what_is_refused(arguments: dict[str, object], message: str) -> None:

@@ -17,6 +17,9 @@ TOTALS = {
     "ResNet50": 25_636_712,
     "ResNet101": 44_707_176,
     "ResNet152": 60_419_944,
+    "ResNet50V2": 25_613_800,
+    "ResNet101V2": 44_675_560,
+    "ResNet152V2": 60_380_648,
     "MobileNetV2": 3_538_984,
     "MobileNetV3Small": 2_554_968,
     "MobileNetV3Large": 5_507_432,
@@ -24,6 +27,16 @@ TOTALS = {
     "NASNetMobile": 5_326_716,
     "NASNetLarge": 88_949_818,
     "InceptionResNetV2": 55_873_736,
+}
+# The other published forms; docs/zoo.md names their sources.
+VARIANTS = {
+    ("AlexNet", "two_towers"): 60_965_224,
+    ("AlexNet", "joined_towers"): 62_368_776,
+    ("ResNet20CIFAR", "projection"): 274_042,
+    ("ResNet20CIFAR", "projection_3x3"): 294_250,
+    ("ResNet32CIFAR", "projection_3x3"): 489_578,
+    ("ResNet44CIFAR", "projection_3x3"): 684_906,
+    ("ResNet56CIFAR", "projection_3x3"): 880_234,
 }
 # Without moving statistics, as the papers of these count.
 TRAINABLE = {
@@ -73,6 +86,12 @@ def test_totals(name: str) -> None:
     assert count_network(name).parameters == TOTALS[name]
 
 
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_variants(name: str, variant: str) -> None:
+    assert count_network(name, variant=variant).parameters == VARIANTS[name, variant]
+    assert_counts_agree(name, factor=16, framework="upstride_type1", variant=variant)
+
+
 @pytest.mark.parametrize("name", TRAINABLE)
 def test_trainable_parameters(name: str) -> None:
     assert count_network(name).trainable == TRAINABLE[name]
@@ -97,8 +116,15 @@ def test_nchw_has_the_same_parameters() -> None:
 def test_every_factor_of_every_framework_fits_together(name: str) -> None:
     """Sums need equal shapes, so a wrong number of channels would be an error."""
     for framework in Framework:
-        totals = [count_network(name, None, None, factor, framework).parameters for factor in (1, 2, 4, 7, 1000)]
+        totals = [count_network(name, None, None, factor, framework).parameters for factor in (0.5, 1, 2, 4, 7, 1000)]
         assert totals == sorted(totals, reverse=True)
+
+
+def test_a_factor_below_1_widens() -> None:
+    wide = create_network("ResNet20CIFAR", factor=0.5, depth=0.1)
+    assert [layer.filters for layer in wide.layers if hasattr(layer, "filters")] == [32] * 3 + [64] * 2 + [128] * 2
+    thirds = count_network("VGG16", factor=1 / 3), count_network("VGG16", factor=0.7)
+    assert [total.parameters for total in thirds] == [1_220_549_032, 279_648_559]
 
 
 def assert_counts_agree(name: str, **keywords: object) -> None:
