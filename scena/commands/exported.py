@@ -8,7 +8,7 @@ from scena.commands.scenario_argument import WorkOptions, import_modules
 from scena.params import ParamsError, Parsed, param
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario
-from scena.scenario.loading import LoadedExport, export_file, load_export
+from scena.scenario.loading import LoadedExport, compare_code, export_file, load_export
 from scena.scenario.stored import read_description
 from scena.scenario.trusted import scenario_of
 
@@ -20,6 +20,9 @@ class ExportOptions(WorkOptions):
 
     export_dir: list[Path] = param([], help="the best or export directory of a run; several for several models")
     scenario: str | None = param(None, help="the scenario, if its module is not where it was")
+    strict: bool = param(
+        False, help="an error instead of a warning if the code has changed since the model was written"
+    )
 
 
 def open_exports(options: ExportOptions, command: str) -> tuple[AnyScenario, list[LoadedExport]]:
@@ -33,7 +36,10 @@ def open_exports(options: ExportOptions, command: str) -> tuple[AnyScenario, lis
         raise ScenarioError(f"The models belong to different scenarios ({listing}).")
     first = options.export_dir[0]
     scenario = scenario_of(names[first], first, options.scenario)
-    return scenario, [load_export(directory, scenario) for directory in options.export_dir]
+    exports = [load_export(directory, scenario) for directory in options.export_dir]
+    if options.strict:
+        compare_code(exports, strict=True)
+    return scenario, exports
 
 
 def tell_of_limit(parsed: Parsed[Any], flag: str, limit: int | None, *, own_data: bool) -> None:

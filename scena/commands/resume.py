@@ -21,6 +21,7 @@ class ResumeOptions(WorkOptions):
 
     scenario: str | None = param(None, help="the scenario, if its module is not where it was")
     start: str = param("latest", flat="from", help="the checkpoint to go on from: latest, best, or a step")
+    strict: bool = param(False, help="an error instead of a warning if the code has changed since the checkpoint")
 
 
 def run(arguments: list[str]) -> int:
@@ -45,7 +46,9 @@ def run(arguments: list[str]) -> int:
     start_work(options)
     from scena.experiments.trial import trial_callbacks
 
-    scenario.create_trainer(parsed.params.trainer).train(trial_callbacks(), resume=True, start=start)
+    scenario.create_trainer(parsed.params.trainer).train(
+        trial_callbacks(), resume=True, start=start, strict=options.strict
+    )
     return 0
 
 

@@ -88,10 +88,15 @@ def import_modules(modules: list[str]) -> None:
     """Imports what `--import` names, so that the classes in it can be chosen."""
     use_current_folder()
     for name in modules:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ScenarioError(f"--import takes the names of modules, such as package.module. Received: {name!r}.")
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
             raise ScenarioError(f"--import {name}: {error}.") from error
+        from scena.fingerprints import note_import  # late: `--help` without --import does not need it
+
+        note_import(name)
 
 
 def root_of(**parts: Params) -> Any:

@@ -1,16 +1,21 @@
 """Loading an exported model: its parameters, its resources, its weights. Nothing in the export is executed."""
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.data.resource import resolve_resources
+from scena.fingerprints import CodeChange, Fingerprints, changed_code, stored_fingerprints
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.scenario.stored import EXPORT_FILE, read_description, stored_params
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -20,9 +25,14 @@ class LoadedExport:
     directory: Path
     scenario: ScenarioBase[Any, Any]
     trainer_params: Any
+    code: Fingerprints | None = None
+    """The code that it was made with; None if it does not say."""
+    code_compared: bool = False
+    """Whether a difference between that code and today's has been reported, or does not matter."""
 
     def build(self) -> "BuiltModel":
-        """Creates the model and loads its weights."""
+        """Creates the model and loads its weights; warns if the code has changed."""
+        compare_code([self])
         built = self.scenario.build()
         built.load_weights(self.directory / "model.keras")
         return built
@@ -32,7 +42,44 @@ def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> Load
     """Reads an export directory (`best` or `export` of a run)."""
     description = read_description(export_file(directory))
     params: Any = resolve_resources(stored_params(description, scenario, directory / EXPORT_FILE), directory)
-    return LoadedExport(directory, scenario(params.scenario), params)
+    return LoadedExport(directory, scenario(params.scenario), params, stored_fingerprints(description.get("code")))
+
+
+def compare_code(exports: Sequence[LoadedExport], *, strict: bool = False) -> None:
+    """Warns, once for each source file, if exports were made with other code than today's.
+
+    Args:
+        exports: the models; those that were compared before are skipped.
+        strict: raise an error instead.
+    """
+    changes: dict[CodeChange, list[str]] = {}
+    for export in exports:
+        if not export.code_compared:
+            for change in _changes(export, strict=strict):
+                changes.setdefault(change, []).append(str(export.directory))
+            export.code_compared = not strict
+    if strict and changes:
+        raise ScenarioError(
+            f"The code has changed since {next(iter(changes.values()))[0]} was written: {'; '.join(map(str, changes))}. "
+            "Go back to the code of that time, or leave out --strict."
+        )
+    for change, directories in changes.items():
+        were = "was" if len(directories) == 1 else "were"
+        logger.warning(
+            "The code has changed since %s %s written, so results may differ: %s",
+            " and ".join(directories),
+            were,
+            change,
+        )
+
+
+def _changes(export: LoadedExport, *, strict: bool) -> list[CodeChange]:
+    if export.code is not None:
+        return changed_code(export.code, type(export.scenario).__module__)
+    if strict:
+        raise ScenarioError(f"{export.directory} does not record the code it was made with, which --strict compares.")
+    logger.info("%s does not record the code it was made with, so changes of it go unnoticed.", export.directory)
+    return []
 
 
 def export_file(directory: Path) -> Path:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scena.evaluation.evaluator import Evaluator
     from scena.evaluation.lav import LAV
     from scena.evaluation.multi import MultiLAV
+    from scena.fingerprints import Fingerprints
     from scena.model.built import BuiltModel
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
@@ -219,7 +220,16 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         """
         from scena.scenario.exporting import write_export
 
+        if "code" not in more:
+            more["code"] = self.code(trainer_params)
         write_export(type(self), built, directory, trainer_params, saved_model=saved_model, **more)
+
+    def code(self, trainer_params: Params) -> "Fingerprints":
+        """The fingerprints of the code that this scenario consists of; they are stored with exports and checkpoints."""
+        from scena.fingerprints import fingerprint
+        from scena.scenario.stored import modules_of
+
+        return fingerprint(type(self).__module__, modules_of(trainer_params))
 
     def complete_export(self, built: "BuiltModel", directory: Path) -> None:
         """Adds the SavedModel to an export that was written without it."""
@@ -241,7 +251,9 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         stored = str(read_description(directory / EXPORT_FILE)["scenario"])
         other = type(self) if stored == self.name() else scenario_of(stored, directory)
-        built = load_export(directory, other).build()
+        loaded = load_export(directory, other)
+        loaded.code_compared = True  # weights are only read: what the old code made of them does not matter
+        built = loaded.build()
         return [(weight.path, weight.numpy()) for weight in built.root.weights]
 
     def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> "LAV":
@@ -278,11 +290,12 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.modes import PipelineMode
         from scena.scenario.ensemble import check_same_inputs
-        from scena.scenario.loading import load_export
+        from scena.scenario.loading import compare_code, load_export
 
         params = params or LAVParams()
         _select(params.device)
         exports = [load_export(Path(directory), cls) for directory in export_dirs]
+        compare_code(exports)
         check_same_inputs(exports, PipelineMode.EVALUATION)
         lavs = {str(export.directory): export.scenario.create_lav_for(export.build(), params) for export in exports}
         predictors = [
@@ -309,13 +322,14 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.modes import PipelineMode
         from scena.scenario.ensemble import check_same_inputs
-        from scena.scenario.loading import load_export
+        from scena.scenario.loading import compare_code, load_export
 
         params = params or PredictorParams()
         _select(params.device)
         single = isinstance(export_dir, str | Path)
         directories = [export_dir] if isinstance(export_dir, str | Path) else export_dir
         exports = [load_export(Path(directory), cls) for directory in directories]
+        compare_code(exports)
         predictors = [export.scenario.create_predictor_for(export.build(), params) for export in exports]
         if single:
             return predictors[0]

@@ -27,6 +27,16 @@ def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any
     }  # fmt: skip
 
 
+def modules_of(params: Any) -> set[str]:
+    """The modules of all params classes in a tree, and of what they build."""
+    if isinstance(params, Params):
+        cls = type(params)
+        built = [cls.__builds__.partition(":")[0]] if cls.__builds__ is not None else []
+        return {cls.__module__, *built, *modules_of([getattr(params, name) for name in cls.__params__])}
+    items = params.values() if isinstance(params, dict) else params if isinstance(params, list | tuple) else ()
+    return {module for item in items for module in modules_of(item)}
+
+
 def write_description(path: Path, description: dict[str, Any]) -> None:
     """Writes the file aside and puts it in place at once."""
     write_file(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")

@@ -107,7 +107,8 @@ class BestModelDirectory:
             shutil.rmtree(aside)
 
     def _export(self, result: dict[str, Any]) -> None:
-        self.run.scenario.export(self.run.built, self.path, self.run.params, saved_model=False, result=result)
+        run = self.run
+        run.scenario.export(run.built, self.path, run.params, saved_model=False, result=result, code=run.code)
 
     def _variables(self) -> list[keras.Variable]:
         return list(self.run.built.prediction_model.variables)

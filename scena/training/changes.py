@@ -1,6 +1,7 @@
 """What changed between a stored run and the parameters it goes on with, and whether the result is still exact."""
 
 import json
+import logging
 import os
 import platform
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from typing import Any
 
 from scena.devices.backend import on_tensorflow
 from scena.durable import write_file
+from scena.fingerprints import CodeChange, Fingerprints, changed_code
+from scena.training.errors import CheckpointError
+
+logger = logging.getLogger(__name__)
 
 RECORD = "resumed.json"
 """In the run's directory: each time it was resumed, from where, and with what changed."""
@@ -60,6 +65,26 @@ def environment() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0))),
         **({} if on_tensorflow() else {"backend": "jax", "jax": _version("jax"), "jaxlib": _version("jaxlib")}),
     }
+
+
+def compare_code(before: Fingerprints | None, module: str, checkpoint: Path, *, strict: bool) -> list[CodeChange]:
+    """What differs between the code of a checkpoint and today's: warned about, or refused."""
+    if before is None:
+        if strict:
+            raise CheckpointError(
+                f"{checkpoint} does not record the code it was written with, which --strict compares."
+            )
+        logger.info("%s does not record the code it was written with, so changes of it go unnoticed.", checkpoint)
+        return []
+    changes = changed_code(before, module)
+    if strict and changes:
+        raise CheckpointError(
+            f"The code has changed since {checkpoint} was written: {'; '.join(map(str, changes))}. "
+            "Go back to the code of that time, or leave out --strict."
+        )
+    for change in changes:
+        logger.warning("The code has changed since %s was written, so the run is not exact: %s", checkpoint, change)
+    return changes
 
 
 def record(directory: Path, entry: dict[str, Any]) -> None:

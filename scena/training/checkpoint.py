@@ -51,6 +51,8 @@ class StoredState(msgspec.Struct):
     """Versions and cores of the process that wrote it."""
     number: int = 0
     """How many checkpoints the run had written, this one included."""
+    code: dict[str, dict[str, str]] | None = None
+    """Fingerprints of the code that wrote it."""
 
 
 def _read_1(data: dict[str, Any]) -> StoredState:

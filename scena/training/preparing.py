@@ -91,6 +91,7 @@ def prepare_run(
         train_data,
         val_data,
         steps,
+        code=scenario.code(params),
         schedule=schedule,
         average=average,
         team=team,

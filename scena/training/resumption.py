@@ -28,12 +28,16 @@ class Resumption:
         directory: its directory.
         params: the parameters to go on with; paths in them are settled.
         scenario: the scenario, which stores the parameters.
+        strict: refuse to go on with changed code.
     """
 
-    def __init__(self, directory: Path, params: TrainerParams[Any, Any], scenario: TrainedScenario) -> None:
+    def __init__(
+        self, directory: Path, params: TrainerParams[Any, Any], scenario: TrainedScenario, *, strict: bool = False
+    ) -> None:
         self.directory = directory
         self.params = params
         self.scenario = scenario
+        self.strict = strict
         stored = _read(directory / RUN_FILE).get("trainer")
         if not isinstance(stored, dict):
             raise TrainingError(f"{directory} is not the directory of a run: it has no {RUN_FILE} with its parameters.")
@@ -67,7 +71,7 @@ class Resumption:
         if not store.steps() and old.steps():
             store = old  # checkpoints go elsewhere from now on
         step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start
-        found = state.restore(store, None if step == "latest" else int(step))
+        found = state.restore(store, None if step == "latest" else int(step), strict=self.strict)
         progress = state.run.progress
         if found and any(change.path.startswith("gen.") for change in self.changes):
             _fit_into_epoch(state.run)
@@ -82,6 +86,7 @@ class Resumption:
             "from": start,
             "step": progress.step,
             "changes": {change.path: [change.before, change.after] for change in self.changes},
+            **({"code": [str(change) for change in state.changed_code]} if state.changed_code else {}),
         }
         try:
             self.scenario.store(self.directory, self.params)

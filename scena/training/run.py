@@ -9,6 +9,7 @@ import msgspec
 
 from scena.data.cursor import Cursor
 from scena.data.pipeline import DataPipeline
+from scena.fingerprints import Fingerprints
 from scena.params import Params
 from scena.training.directory import RunPaths, run_paths
 from scena.training.params import TrainerParams
@@ -61,6 +62,9 @@ class TrainedScenario(Protocol):
 
     def complete_export(self, built: "BuiltModel", directory: Path) -> None:
         """Adds what was left out of an export while the training ran."""
+
+    def code(self, trainer_params: Params) -> Fingerprints:
+        """Fingerprints of the code it consists of."""
 
     def store(self, directory: Path, trainer_params: Params) -> None:
         """Writes the parameters into the run's directory."""
@@ -132,6 +136,9 @@ class TrainingRun:
     """The directory of the checkpoint that this process went on from."""
     extra_variables: "dict[str, list[keras.Variable]]" = field(default_factory=dict)
     """Further groups of variables for checkpoints, beside those of model, optimizer, metrics and callbacks."""
+
+    code: Fingerprints = field(default_factory=dict)
+    """The code as it was when the training began; a file that is edited while it runs changes nothing in this process."""
 
     schedule: Any = None
     """The learning rate's schedule."""

@@ -13,9 +13,10 @@ import keras
 import msgspec
 import numpy as np
 
+from scena.fingerprints import CodeChange
 from scena.model.variables import global_seed_variables
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.changes import compare, environment
+from scena.training.changes import compare, compare_code, environment
 from scena.training.checkpoint import FORMAT, CheckpointStore, StoredState
 from scena.training.checkpoint_writer import CheckpointWriter
 from scena.training.errors import CheckpointError
@@ -46,6 +47,8 @@ class TrainingState:
             KerasCallbackState(item, name) for name, item in names.items() if not isinstance(item, TrainerCallback)
         ]
         self._restored: tuple[dict[str, dict[str, Any]], dict[str, Array]] | None = None
+        self.changed_code: list[CodeChange] = []
+        """What was other code when the checkpoint was written that this process went on from."""
         self._number = 0
         self.begun = False
         """Whether the state is that of a running training, which a checkpoint can be taken of."""
@@ -78,6 +81,7 @@ class TrainingState:
             variables=describe_variables(groups),
             random=_random_state(),
             environment=environment(),
+            code=self.run.code,
             number=self._number + 1,
         )
         pinned = next((step for item in self._own.values() if (step := item.pinned_step()) is not None), None)
@@ -89,12 +93,13 @@ class TrainingState:
         self._number += 1
         self.writer.save(self.run.progress.step, lambda: {**read_variables(groups), **arrays}, state, accompany, pinned)
 
-    def restore(self, store: CheckpointStore, step: int | None = None) -> bool:
+    def restore(self, store: CheckpointStore, step: int | None = None, *, strict: bool = False) -> bool:
         """Goes back to a checkpoint, the newest readable one by default; False if there is none and the run starts anew.
 
         Args:
             store: where to look for checkpoints.
             step: the step of the checkpoint to take; later ones are set aside.
+            strict: raise an error instead of a warning if it was written with other code.
         """
         store.clean()
         loaded = store.load_latest() if step is None else (step, *store.load(step))
@@ -111,6 +116,8 @@ class TrainingState:
         except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
         _check_backend(state.environment, store.path(step))
+        module = type(self.run.scenario).__module__
+        self.changed_code = compare_code(state.code, module, store.path(step), strict=strict)
         write_variables(self._groups(), tensors, state.variables)
         _compare_environment(state.environment)
         store.discard_after(step)

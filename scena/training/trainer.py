@@ -64,6 +64,7 @@ class Trainer:
         *,
         resume: bool = False,
         start: int | Literal["latest", "best"] = "latest",
+        strict: bool = False,
     ) -> list[dict[str, Any]]:
         """Runs the training and returns its history, one dict of values per epoch.
 
@@ -72,6 +73,7 @@ class Trainer:
             resume: go on from a checkpoint of the output directory instead of starting anew. Parameters may differ from the stored
                 ones: what changes is said and recorded.
             start: which checkpoint to go on from: the latest, that of the best model, or that of a step.
+            strict: raise an error instead of a warning if the code has changed since the checkpoint was written.
 
         Raises:
             TrainingInterrupted: a signal or the time limit ended the training; its state is saved.
@@ -93,7 +95,7 @@ class Trainer:
         if not resume:
             create_directory(directory)
         with locked(directory), requests.listening():
-            before = Resumption(directory, params, self.scenario) if resume else None
+            before = Resumption(directory, params, self.scenario, strict=strict) if resume else None
             if before is None:
                 settle_paths(directory, params)
                 if params.random_seed is None:
@@ -218,7 +220,9 @@ class Trainer:
         result = {"epoch": run.progress.epoch, "step": run.progress.step, **(self.history[-1] if self.history else {})}
         if self.params.export_final:
             with run.averaged_weights():
-                self.scenario.export(run.built, run.paths.export, self.params, saved_model=True, result=result)
+                self.scenario.export(
+                    run.built, run.paths.export, self.params, saved_model=True, result=result, code=run.code
+                )
         if self.best is not None:
             self.scenario.complete_export(run.built, run.paths.best)
         logger.info("Done: %s", run.directory)
