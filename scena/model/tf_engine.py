@@ -65,7 +65,8 @@ class TensorFlowEngine:
 
     def evaluate(self, inputs: Arrays, targets: Arrays) -> Arrays:
         """Predicts one batch, counts losses and metrics, and returns the outputs."""
-        outputs = self._evaluate({"inputs": inputs, "targets": targets})
+        with self._explaining():
+            outputs = self._evaluate({"inputs": inputs, "targets": targets})
         return {name: np.asarray(value) for name, value in outputs.items()}
 
     def graph(self) -> Any:
@@ -100,7 +101,7 @@ class TensorFlowEngine:
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Turns what XLA says about an operation into an error that names it."""
+        """Turns what TensorFlow says while it traces or runs a step into errors that say what to do."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -108,6 +109,15 @@ class TensorFlowEngine:
                 raise
             raise ModelError(
                 f"XLA cannot run this model: {_xla_reason(str(error.message))} Train without --trainer.xla."
+            ) from error
+        except Exception as error:
+            if isinstance(error.__context__, ModelError):  # autograph wraps it in an error of its own
+                raise error.__context__ from None
+            if "No gradients provided" not in str(error):
+                raise
+            raise ModelError(
+                "The loss does not depend on any trainable weight, so nothing can be learned: _loss uses no output of the graph, "
+                "or a function without a gradient (argmax, round, a cast to whole numbers), or all layers are frozen."
             ) from error
 
 

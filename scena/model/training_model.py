@@ -8,8 +8,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from scena.model.called_metrics import recorded_calls
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
+from scena.model.measure_checks import check_names, check_sample_weights, named_values
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 
@@ -52,6 +54,8 @@ class Measures:
         def compute(inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
             try:
                 losses, means, updates = self.compute(inputs, targets, outputs)
+                kind, weights = type(self._model).__name__, self.sample_weights(inputs, targets)
+                check_sample_weights(kind, weights, {**losses, **means}, updates, skipped=bool(self.left_out))
             except ModelError as error:
                 failure.append(error)
                 raise
@@ -69,7 +73,8 @@ class Measures:
     def _values(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
         model = self._model
         try:
-            value = getattr(model, method)(inputs, targets, outputs)
+            with recorded_calls(model.keras_metrics() if method == "_metric" else []):
+                value = getattr(model, method)(inputs, targets, outputs)
         except KeyError as error:
             if not self._lenient or error.args[0] in inputs or error.args[0] in targets:
                 raise ModelError(
@@ -78,12 +83,7 @@ class Measures:
                 ) from error
             self.left_out[method] = str(error.args[0])
             return {}
-        if not isinstance(value, dict):
-            raise ModelError(
-                f"{type(model).__name__}.{method} must return a dict of names and tensors. "
-                f"Received: {type(value).__name__}."
-            )
-        return value
+        return named_values(type(model).__name__, method, value)
 
 
 class _Symbolic(keras.layers.Layer):
@@ -153,6 +153,7 @@ class TrainingModel(keras.Model):
             raise ModelError(
                 f"{kind}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is called 'loss')."
             )
+        check_names(kind, [*losses, *metrics], updates)
         own = {id(metric) for metric in model.keras_metrics()}
         for name, (metric, *_) in updates.items():
             if id(metric) not in own:
@@ -185,9 +186,14 @@ class TrainingModel(keras.Model):
         for name, value in metrics.items():
             _count(self.metric_means[name], value, weights.get(name), size)
         for metric, *arguments in updates.values():
-            metric.update_state(*arguments)
+            metric.update_state(*_per_sample(metric, arguments))
         for penalty in self.losses:
-            total = total + ops.cast(ops.sum(penalty), "float32")
+            if len(penalty.shape) > 0:
+                raise ModelError(
+                    f"A layer calls add_loss with a tensor of shape {tuple(penalty.shape)}, whose sum would depend on the batch size. "
+                    "Add a single number, for example ops.mean(…)."
+                )
+            total = total + ops.cast(penalty, "float32")
         self.total.update_state(total, sample_weight=size)
         return total
 
@@ -207,6 +213,14 @@ class TrainingModel(keras.Model):
         results |= {name: metric.result() for name, metric in self.metric_means.items()}
         results |= {name: metric.result() for name, metric in self.updated_metrics.items()}
         return results
+
+
+def _per_sample(metric: keras.metrics.Metric, arguments: list[Any]) -> list[Any]:
+    """Adds an axis where a function such as `mean_absolute_error` would average over the batch, and each batch then count the same."""
+    pair = arguments[:2]
+    if not isinstance(metric, keras.metrics.MeanMetricWrapper) or any(len(value.shape) != 1 for value in pair):
+        return arguments
+    return [*(ops.expand_dims(value, -1) for value in pair), *arguments[2:]]
 
 
 def _batch_size(inputs: Tensors) -> Any:
