@@ -27,7 +27,7 @@ logger = logging.getLogger("scena.data")
 
 Progress = Callable[[int, int | None], None]
 """Called now and then with the number of samples done, and of all samples if that is known."""
-FORMAT = 1
+FORMAT = 2
 TRIED_SAMPLES = 32
 TRIED_SECONDS = 0.2
 """How many samples are tried, and how long at most, before the number of processes is chosen."""
@@ -47,17 +47,17 @@ def deterministic_steps(steps: list[Step]) -> int:
 
 def stored(work: Work, progress: Progress | None = None) -> Work:
     """The pipeline with its deterministic beginning done: the rest of it, reading from a store."""
-    cache_dir = work.pipeline.cache_dir
+    cache_dir, path = work.pipeline.cache_dir, None
     count = deterministic_steps(work.steps)
     if cache_dir is None:
         descriptor = os.memfd_create("scena-preloaded", os.MFD_CLOEXEC)
-        _fill(work, count, descriptor, progress, in_memory=True)
+        _fill(work, count, descriptor, progress, None)
     else:
         path = _cache_file(work, count, Path(cache_dir))
         if not is_complete(path):
             _build(work, count, path, progress)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    source = StoredSamples(descriptor, work.mode, in_memory=cache_dir is None)
+    source = StoredSamples(descriptor, work.mode, path)
     same_indices = work.random_access and not any(step.generating for step in work.steps[:count])
     if same_indices and len(source) == _size(work.beginning(count)):
         source.original = work.generator
@@ -68,8 +68,8 @@ def _size(work: Work) -> int | None:
     return len(work.order(0)) if work.random_access else None
 
 
-def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, in_memory: bool) -> None:
-    writer = SampleWriter(descriptor, in_memory)
+def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, name: str | None) -> None:
+    writer = SampleWriter(descriptor, name)
     prefix = work.beginning(count)
     total = _size(prefix)
     start = reported = time.monotonic()
@@ -87,7 +87,7 @@ def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, in
         writer.abandon()
     if progress is not None:
         progress(done, total)
-    what = "into memory" if in_memory else "into the cache"
+    what = "into memory" if name is None else "into the cache"
     logger.info("Processed %d %s samples %s in %.1f s.", done, work.mode.value, what, time.monotonic() - start)
 
 
@@ -134,7 +134,7 @@ def _build(work: Work, count: int, path: Path, progress: Progress | None) -> Non
     descriptor = _new_file(partial)
     try:
         try:
-            _fill(work, count, descriptor, progress, in_memory=False)
+            _fill(work, count, descriptor, progress, path.name)
         finally:
             os.close(descriptor)
         partial.replace(path)

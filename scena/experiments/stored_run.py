@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -9,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scena.checksums import warn_if_changed
 from scena.experiments.errors import ExperimentError
 from scena.experiments.names import flat_values
 
 RUN_FILE = "trainer_params.json"
 HISTORY = "history.csv"
+STATE = "state.json"
 LOCK = ".lock"
 RUNNING, FINISHED, UNFINISHED = "running", "finished", "unfinished"
 NO_RESULTS = ("epoch", "step", "learning_rate", "seconds")
@@ -105,12 +108,13 @@ def read_run(directory: Path) -> StoredRun:
 def read_history(directory: Path) -> list[dict[str, float]]:
     """The rows of a run's history, empty if there is none yet; a value that is not there is left out."""
     try:
-        with (directory / HISTORY).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        data = (directory / HISTORY).read_bytes()
+        warn_if_changed(directory / HISTORY, data)
+        rows = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
         return [{name: float(text) for name, text in row.items() if name and text} for row in rows]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise ExperimentError(f"Cannot read {directory / HISTORY}: {error}.") from error
 
 
@@ -130,7 +134,7 @@ def _stopped(directory: Path, trainer: dict[str, Any]) -> bool:
     """Whether the last checkpoint says that the training ended before its last epoch."""
     folder = directory / (trainer.get("checkpoint_dir") or "checkpoint")
     steps = [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
-    progress = _json(folder / str(max(steps)) / "state.json").get("progress", {}) if steps else {}
+    progress = _json(folder / str(max(steps)) / STATE).get("progress", {}) if steps else {}
     return bool(isinstance(progress, dict) and progress.get("stopped") and progress.get("finished"))
 
 
@@ -164,7 +168,10 @@ def _is_locked(path: Path) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        value = json.loads(data)
     except (OSError, ValueError, RecursionError):
         return {}
+    if path.name != STATE:  # what a person may have changed
+        warn_if_changed(path, data)
     return value if isinstance(value, dict) else {}

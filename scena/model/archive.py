@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import h5py
 
+from scena.checksums import DamagedFileError, verify
 from scena.model.errors import ModelError
 
 WEIGHTS = "model.weights.h5"
@@ -25,10 +26,13 @@ def check_weights_file(path: Path, weight_bytes: int) -> None:
         ModelError: the file is none, or is not what it says.
     """
     try:
+        verify(path)
         with zipfile.ZipFile(path) as archive:
             _check_members(path, archive, weight_bytes)
             with archive.open(WEIGHTS) as raw, h5py.File(raw, "r") as file:
                 _check_group(path, file)
+    except DamagedFileError as error:
+        raise ModelError(f"{error}.") from error
     except KeyError:
         raise ModelError(f"{path} holds no {WEIGHTS}; it is not a model that was saved by Keras 3.") from None
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:

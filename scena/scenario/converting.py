@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import keras
 import numpy as np
 
+from scena.checksums import add_checksums, tree_checksums
 from scena.devices.backend import on_tensorflow, tensorflow_only
 from scena.durable import put_in_place, sync_tree
 from scena.prediction.convert import litert_format, onnx_format
@@ -135,6 +136,7 @@ class Converter:
                     f"the tolerance of {tolerance:g}. It was not kept. (--tolerance allows more.)"
                 )
             target = self.directory / name
+            add_checksums(self.directory, tree_checksums(path, Path(folder)), instead_of=[name])
             if path.is_dir():
                 sync_tree(path)
                 put_in_place(path, target)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from scena.checksums import add_checksums, seal_tree, tree_checksums
 from scena.data.resource import export_resources
 from scena.durable import put_in_place, replace_directory, sync_tree
 from scena.params import Params
@@ -41,6 +42,7 @@ def write_export(
             with _only_warned_about(directory):
                 write_saved_model(aside, built)
         write_description(aside / EXPORT_FILE, describe(scenario, params, **more))
+        seal_tree(aside)
 
     replace_directory(directory, fill)
 
@@ -68,6 +70,7 @@ def complete_export(built: "BuiltModel", directory: Path) -> None:
         with _only_warned_about(directory):
             write_saved_model(aside, built)
         sync_tree(aside)
+        add_checksums(directory, tree_checksums(aside), instead_of=[path.name for path in aside.iterdir()])
         # the default graph comes last: its presence says that all are there
         for path in sorted(aside.iterdir(), reverse=True):
             put_in_place(path, directory / path.name)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.data.resource import resolve_resources
+from scena.checksums import DamagedFileError, verify_tree
+from scena.data.resource import RESOURCES, resolve_resources
 from scena.fingerprints import CodeChange, Fingerprints, changed_code, stored_fingerprints
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
@@ -41,6 +42,10 @@ class LoadedExport:
 def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> LoadedExport:
     """Reads an export directory (`best` or `export` of a run)."""
     description = read_description(export_file(directory))
+    try:
+        verify_tree(directory, RESOURCES)
+    except (DamagedFileError, OSError) as error:
+        raise ScenarioError(f"{error}.") from error
     params: Any = resolve_resources(stored_params(description, scenario, directory / EXPORT_FILE), directory)
     return LoadedExport(directory, scenario(params.scenario), params, stored_fingerprints(description.get("code")))
 

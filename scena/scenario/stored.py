@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from scena.durable import write_file
+from scena.checksums import warn_if_changed, write_checked
 from scena.params import Params, ParamsError, build, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
@@ -39,15 +39,19 @@ def modules_of(params: Any) -> set[str]:
 
 def write_description(path: Path, description: dict[str, Any]) -> None:
     """Writes the file aside and puts it in place at once."""
-    write_file(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
+    write_checked(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_description(path: Path) -> dict[str, Any]:
     """Reads and checks such a file."""
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        description = json.loads(data)
     except (OSError, ValueError) as error:
         raise ScenarioError(f"Cannot read {path}: {error}") from error
+    except RecursionError:
+        raise ScenarioError(f"Cannot read {path}: it is nested too deeply.") from None
+    warn_if_changed(path, data)
     if (
         not isinstance(description, dict)
         or not isinstance(description.get("scenario"), str)

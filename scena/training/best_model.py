@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from scena.checksums import DamagedFileError, verify_tree
 from scena.durable import link_tree, recover_directory, replace_directory
+from scena.training.checkpoint import IN_CHECKPOINT
 
 if TYPE_CHECKING:
     from scena.training.run import TrainingRun
 
 logger = logging.getLogger(__name__)
 
-IN_CHECKPOINT = "best"
 _DESCRIPTION = "scenario.json"
 
 
@@ -95,7 +96,13 @@ class BestModelDirectory:
         stored = (self.run.resumed_from or Path()) / IN_CHECKPOINT
         if not (stored / _DESCRIPTION).is_file():
             logger.warning("The checkpoint has no copy of the best model; %s is left as it is.", self.path)
-        elif not _same(stored / _DESCRIPTION, self.path / _DESCRIPTION):
+            return
+        try:
+            verify_tree(stored.parent, IN_CHECKPOINT)
+            verify_tree(stored, "model.keras")
+        except DamagedFileError as error:
+            logger.warning("The best model so far cannot be used: %s.", error)
+        if not _same(stored / _DESCRIPTION, self.path / _DESCRIPTION):
             replace_directory(self.path, lambda aside: link_tree(stored, aside))
 
     def remove(self) -> None:

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from scena.checksums import write_checked
 from scena.devices.backend import on_tensorflow
-from scena.durable import write_file
 from scena.fingerprints import CodeChange, Fingerprints, changed_code
 from scena.training.errors import CheckpointError
 
@@ -92,9 +92,9 @@ def record(directory: Path, entry: dict[str, Any]) -> None:
     path = directory / RECORD
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # there is none yet
+    except (OSError, ValueError, RecursionError):  # there is none yet
         entries = []
-    write_file(path, json.dumps([*(entries if isinstance(entries, list) else []), entry], indent=1) + "\n")
+    write_checked(path, json.dumps([*(entries if isinstance(entries, list) else []), entry], indent=1) + "\n")
 
 
 def _short(value: Any) -> str:

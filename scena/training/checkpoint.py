@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from scena.checksums import MANIFEST, checksum, file_checksum, seal, verify
 from scena.durable import put_in_place, recover_directory, sync, write_file
 from scena.training.errors import CheckpointError
 from scena.training.tensor_file import Array, TensorBuffer, read_tensors
@@ -27,6 +28,8 @@ STATE = "state.json"
 KEEP = "keep"
 """An empty file in the directory of a checkpoint that is never removed."""
 DISCARDED = ".discarded"
+IN_CHECKPOINT = "best"
+"""The folder of a checkpoint that holds the best model so far."""
 MOST_STATE_BYTES = 256 << 20
 
 
@@ -118,7 +121,11 @@ class CheckpointStore:
         final, aside = self.path(step), self.directory / f".{step}.new"
         try:
             tensors.write(aside / TENSORS)
-            write_file(aside / STATE, json.dumps(msgspec.to_builtins(state)))
+            text = json.dumps(msgspec.to_builtins(state)).encode()
+            write_file(aside / STATE, text)
+            best = aside / IN_CHECKPOINT / MANIFEST  # has the checksums of the files beside it
+            sums = {f"{IN_CHECKPOINT}/{MANIFEST}": file_checksum(best)} if best.is_file() else {}
+            seal(aside, {TENSORS: tensors.checksum(), STATE: checksum(text), **sums})
             if self.keep_every and state.number % self.keep_every == 0:
                 (aside / KEEP).touch()
             sync(aside)
@@ -153,13 +160,18 @@ class CheckpointStore:
             there = ", ".join(map(str, self.steps())) or "none"
             raise CheckpointError(f"There is no checkpoint of step {step} in {self.directory}. There are: {there}.")
         try:
-            data = json.loads(_plain_file(path / STATE, MOST_STATE_BYTES).read_text(encoding="utf-8"))
-            state = _read(data)
+            text = _plain_file(path / STATE, MOST_STATE_BYTES).read_bytes()
+            verify(path / STATE, text)
+            state = _read(json.loads(text))
             tensors = read_tensors(_plain_file(path / TENSORS))
         except (OSError, ValueError, RecursionError, MemoryError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
         _check_entries(path, tensors, state)
+        if state.progress.get("step", step) != step:
+            raise CheckpointError(
+                f"The checkpoint {path} cannot be read: it is that of step {state.progress['step']}, under another name."
+            )
         return tensors, state
 
     def discard_after(self, step: int) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scena.checksums import forget
 from scena.training.errors import TrainingError
 
 PARAMS = "trainer_params.json"
@@ -98,7 +99,7 @@ def create_directory(directory: Path) -> None:
 
 def withdraw(directory: Path) -> None:
     """Makes room for the same command again, put right: what failed before its first step is no run."""
-    (directory / PARAMS).unlink(missing_ok=True)
+    forget(directory / PARAMS)
 
 
 class _LogFile(logging.FileHandler):

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, deserialize
 
+from scena.checksums import checksum, verify
+
 Array = np.ndarray[Any, Any]
 
 _CHUNK = 4 << 20
@@ -79,6 +81,10 @@ class TensorBuffer:
         """The size of the file."""
         return self._memory.nbytes
 
+    def checksum(self) -> str:
+        """The checksum of the file."""
+        return checksum(self._memory)
+
     def write(self, path: Path) -> None:
         """Writes the file and waits until it is on the disk."""
         with path.open("wb", buffering=0) as file:
@@ -97,8 +103,10 @@ def read_tensors(path: Path) -> dict[str, Array]:
     """
     import ml_dtypes  # noqa: F401  (makes numpy know bfloat16)
 
+    data = path.read_bytes()
+    verify(path, data)
     try:
-        entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
+        entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         raise ValueError(f"{path.name} is not a safetensors file or is damaged ({error})") from error
     arrays: dict[str, Array] = {}

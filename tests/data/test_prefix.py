@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_written_and_a_full_disk_are_errors_of_one_line(
         DataError, match=r"Cannot write into the folder of the cache, .*/file: (File exists|Not a directory)"
     ):
         pipeline.prepare()
-    writer = SampleWriter(os.open("/dev/full", os.O_WRONLY), in_memory=False)
+    writer = SampleWriter(os.open("/dev/full", os.O_WRONLY), "name")
     writer.add(Sample(inputs={"x": np.zeros(3)}))
     with pytest.raises(DataError, match="The processed samples cannot be stored: No space left on device"):
         writer.finish()

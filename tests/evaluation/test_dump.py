@@ -64,7 +64,7 @@ def test_a_dump_that_was_cut_off_is_named(tmp_path: Path) -> None:
         writer.write(Sample(outputs={"p": np.float32(1)}))
     text = (tmp_path / "x").read_text()
     (tmp_path / "x").write_text(text[:-9])
-    with pytest.raises(DumpError, match="line 2 is damaged"):
+    with pytest.raises(DumpError, match="line 3 is damaged"):
         list(read_dump(tmp_path / "x"))
 
 

@@ -141,7 +141,9 @@ def _config(work: Work, group: int) -> dict[str, Any]:
         "processors": stored_params(work.processors),
         "collator": stored_collator(work.collator) if work.batching else None,
         "source": None if work.main_source or is_shared(work.source) else stored_params(work.source),
-        "store": [work.source.descriptor, work.source.in_memory] if is_shared(work.source) else None,
+        "store": [work.source.descriptor, work.source.path and str(work.source.path)]
+        if is_shared(work.source)
+        else None,
         "steps": [work.first_step, work.last_step],
         "random_access": work.random_access,
         # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.

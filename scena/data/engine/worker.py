@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 
@@ -60,7 +61,7 @@ def _work(config: dict[str, Any]) -> Any:
     if config["store"]:
         from scena.data.store import StoredSamples
 
-        source = StoredSamples(config["store"][0], mode, config["store"][1])
+        source = StoredSamples(config["store"][0], mode, config["store"][1] and Path(config["store"][1]))
     elif config["source"]:
         source = restored_params(config["source"])
     work = Work(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from scena.checksums import warn_if_json_changed
 from scena.data.errors import DataError
 from scena.data.location import is_folder, located, read_bytes, reason_of
 
@@ -61,10 +62,11 @@ def parse_info(text: bytes, file: str) -> dict[str, Any]:
     """The contents of an info file."""
     try:
         info = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"The info file {file!r} is not JSON: {error}.") from None
     if not isinstance(info, dict) or info.get("format") != "scena-images":
         raise DataError(f"{file!r} is not the info file of a data set of images.")
+    warn_if_json_changed(info, file)
     return info
 
 

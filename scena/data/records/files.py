@@ -2,11 +2,12 @@
 
 A compressed file is one ordinary gzip or zlib stream that any reader takes; ours starts afresh every few records, so
 that a record is reached without decompressing all before it. The index beside a file (`FILE.index`) is an array of
-numpy's own format; without one, the file is scanned.
+numpy's own format, whose last row holds the file's size and the index's checksum; without one, the file is scanned.
 """
 
 import contextlib
 import io
+import logging
 import mmap
 import os
 import zlib
@@ -18,9 +19,12 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from scena.checksums import checksum
 from scena.data.errors import DataError
 from scena.data.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
 from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, record_between, scan
+
+logger = logging.getLogger("scena.data")
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
 BLOCK_SIZE = 1 << 18
@@ -82,7 +86,9 @@ class ShardWriter:
         try:
             size = self._stream.close()
             with self._temporary_index.open("wb") as file:
-                np.save(file, np.array([*self._entries, (size, 0)], np.int64), allow_pickle=False)
+                rows = np.array([*self._entries, (size, 0)], np.int64)
+                rows[-1, 1] = _index_checksum(rows)
+                np.save(file, rows, allow_pickle=False)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -102,6 +108,11 @@ class ShardWriter:
             self._stream.discard()
         self._temporary.unlink(missing_ok=True)
         self._temporary_index.unlink(missing_ok=True)
+
+
+def _index_checksum(rows: np.ndarray[Any, Any]) -> int:
+    """What the last number of an index has to be; never 0, which an index without a checksum has there."""
+    return int(checksum(np.ascontiguousarray(rows, np.int64).tobytes()[:-8]), 16) | 1 << 32
 
 
 def unwritable(path: Any, error: OSError) -> DataError:
@@ -238,6 +249,7 @@ class RecordFile:
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._index: np.ndarray[Any, Any] | None = None
         self._whole: bytes | None = None
+        self._index_reported = False
         self.damage: str | None = None
         """What is wrong with the compressed stream, known once it was read."""
 
@@ -257,24 +269,45 @@ class RecordFile:
 
     def _stored_index(self) -> np.ndarray[Any, Any] | None:
         rows = self._rows_beside()
-        if rows is None or int(rows[-1, 0]) != self.size:
-            return None  # it belongs to another version of the file
+        if rows is None:
+            return None
+        if int(rows[-1, 0]) != self.size:
+            self._report_index(f"{self._mismatch(rows)}, and this one has {self.size} bytes")
+            return None
         return np.asarray(rows[:-1])
+
+    def _report_index(self, problem: str) -> None:
+        if not self._index_reported:
+            self._index_reported = True
+            logger.warning("The index %s %s. It is not used: the file is scanned.", index_path(self.path), problem)
 
     def _rows_beside(self) -> np.ndarray[Any, Any] | None:
         try:
             path = index_path(self.path)
-            rows = np.load(io.BytesIO(read_bytes(path)) if is_remote(path) else path, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            data = read_bytes(path)
+        except OSError:
             return None
-        return rows if rows.ndim == 2 and rows.shape[1] == 2 and len(rows) else None
+        try:
+            rows = np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+        except Exception:  # a header that is none makes numpy raise whatever its parser does
+            rows = np.empty(0)
+        if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or rows.dtype != np.int64:
+            self._report_index("is damaged, or is none")
+        elif rows[-1, 1] and rows[-1, 1] != _index_checksum(rows):
+            self._report_index("is damaged (its checksum is wrong)")
+        else:
+            return rows
+        return None
 
     def index_mismatch(self) -> str | None:
         """What an index beside the file says otherwise: so a file is found out that was cut off between two records."""
         rows = self._rows_beside()
         if rows is None or int(rows[-1, 0]) == self.size:
             return None
-        return f"its index was made for a file of {int(rows[-1, 0])} bytes with {len(rows) - 1} records"
+        return f"its index {self._mismatch(rows)}"
+
+    def _mismatch(self, rows: np.ndarray[Any, Any]) -> str:
+        return f"was made for a file of {int(rows[-1, 0])} bytes with {len(rows) - 1} records"
 
     def _scanned_index(self) -> np.ndarray[Any, Any]:
         if self.compression:

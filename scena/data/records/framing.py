@@ -58,7 +58,10 @@ def record_between(buffer: Buffer, start: int, end: int, file: str) -> bytes:
     crc = crc32c(data)
     if buffer[stop:end] == (((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF).to_bytes(4, "little"):
         return data
-    return record_at(buffer, start, file)
+    data = record_at(buffer, start, file)
+    if start + OVERHEAD + len(data) != end:
+        raise RecordError(file, start, f"the index beside the file is that of another one (it has {end - start} bytes)")
+    return data
 
 
 def record_at(buffer: Buffer, offset: int, file: str) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from scena.checksums import warn_if_json_changed
 from scena.data.errors import DataError
 from scena.data.records.example import (
     before_bytes,
@@ -262,8 +263,9 @@ class Schema:
         """The schema in the JSON text of a file."""
         try:
             value = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"The schema {file!r} is not JSON: {error}.") from None
+        warn_if_json_changed(value, file)
         return cls.from_json(value, repr(file))
 
     def __eq__(self, other: object) -> bool:

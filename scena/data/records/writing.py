@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from scena.checksums import IN_JSON, json_checksum
 from scena.data.errors import DataError
 from scena.data.location import entries, is_folder, is_remote, located
 from scena.data.records.files import ShardWriter, index_path, make_folder, sync_folder, unwritable
@@ -25,8 +26,9 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON file that appears as a whole."""
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Writes a JSON object with its checksum as a file that appears as a whole."""
+    value = {**value, IN_JSON: json_checksum(value)}
     temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8") as file:

@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from scena.checksums import DamagedFileError, verify_tree
 from scena.model.errors import ModelError
 from scena.model.hub.inspect import check_saved_model
 
@@ -30,6 +31,10 @@ class SavedModelFeatures(keras.layers.Layer):
         import tensorflow as tf
 
         check_saved_model(path)
+        try:
+            verify_tree(path.parent, path.name)
+        except DamagedFileError as error:
+            raise ModelError(f"{error}.") from error
         self._folder = path
         try:
             loaded = tf.saved_model.load(str(path))

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import Any
 
-from scena.durable import write_file
+from scena.checksums import forget, write_checked
 from scena.training.callbacks.base import TrainerCallback
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class HistoryWriter(TrainerCallback):
         writer.writerows(self.rows)
         path = self.run.directory / FILE
         try:
-            write_file(path, text.getvalue())
+            write_checked(path, text.getvalue())
         except OSError as error:
             logger.warning("Cannot write %s: %s. It is tried again after the next epoch.", path, error.strerror)
 
@@ -69,4 +69,4 @@ class HistoryWriter(TrainerCallback):
     def reset(self) -> None:
         """Removes the file."""
         self.rows = []
-        (self.run.directory / FILE).unlink(missing_ok=True)
+        forget(self.run.directory / FILE)
