@@ -1,5 +1,6 @@
 """`scena benchmark-input SCENARIO [--flags]`: how fast the input pipeline of a scenario is, and what slows it down."""
 
+from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console, take_scenario
 from scena.params import param, parse, parse_options
 
@@ -18,7 +19,7 @@ def run(arguments: list[str]) -> int:
     import_modules(options.modules)
     parsed = parse(
         root_of(trainer=scenario.default_trainer_params()),
-        rest,
+        with_project_file(rest),
         prog=f"scena benchmark-input {arguments[0]}",
         description=scenario.__doc__ or "",
         options=options,

@@ -32,9 +32,11 @@ def _arguments(command: str, before: list[str], beginning: str) -> list[str]:
         return [FILES]
     if not before:
         return [*list_scenarios(), FILES]
+    from scena.commands.project_file import with_project_file
     from scena.commands.train import TrainOptions
 
     options, rest = parse_options(TrainOptions, before[1:])
     import_modules(options.modules)
     root = root_of(trainer=find_scenario(before[0]).default_trainer_params())
+    rest = with_project_file(rest, announce=False)
     return flag_completions(root, rest, beginning, options=TrainOptions)

@@ -1,5 +1,6 @@
 """`scena lr-find SCENARIO [--flags]`: tries learning rates in one short training and suggests one."""
 
+from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work, take_scenario
 from scena.params import parse, parse_options
 from scena.training.rate_finder_params import RateFinderParams
@@ -19,7 +20,7 @@ def run(arguments: list[str]) -> int:
     import_modules(options.modules)
     parsed = parse(
         root_of(trainer=scenario.default_trainer_params()),
-        rest,
+        with_project_file(rest),
         prog=f"scena lr-find {arguments[0]}",
         description=DESCRIPTION,
         options=options,

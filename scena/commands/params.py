@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
+from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, take_scenario
 from scena.commands.usage import print_usage
 from scena.params import Parsed, dump_command, dump_yaml, param, parse, parse_options
@@ -38,6 +39,8 @@ def run(arguments: list[str]) -> int:
     options, rest = parse_options(ShowOptions, arguments[1:])
     import_modules(options.modules)
     scenario, name, plain, present = _subject(arguments[0], options.scenario)
+    if _stored(arguments[0]) is None:
+        rest = with_project_file(rest)
     parsed = parse(root_of(trainer=present), rest, prog=f"scena params {arguments[0]}", options=options)
     if options.plot_lr is not None:
         print(_draw_rates(scenario, parsed.params.trainer, options.plot_lr))
@@ -48,7 +51,7 @@ def run(arguments: list[str]) -> int:
 
 def _subject(argument: str, explicit: str | None) -> tuple[Any, str, Any, Any]:
     """A scenario, its name, its default parameters, and the parameters to show: its own, or those of a run."""
-    stored = next((path for path in _stored_files(Path(argument)) if path.is_file()), None)
+    stored = _stored(argument)
     if stored is None:
         scenario, _ = take_scenario("params", [argument])
         return scenario, argument, scenario.default_trainer_params(), scenario.default_trainer_params()
@@ -59,6 +62,11 @@ def _subject(argument: str, explicit: str | None) -> tuple[Any, str, Any, Any]:
     scenario = scenario_of(description["scenario"], stored.parent, explicit)
     present = stored_params(description, scenario, stored)
     return scenario, description["scenario"], scenario.default_trainer_params(), present
+
+
+def _stored(argument: str) -> Path | None:
+    """The file with the parameters of a run, if a run is meant."""
+    return next((path for path in _stored_files(Path(argument)) if path.is_file()), None)
 
 
 def _draw_rates(scenario: Any, trainer_params: Any, path: Path) -> str:

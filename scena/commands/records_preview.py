@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console, take_scenario
 from scena.params import param, parse, parse_options
 from scena.params.errors import ParamsError
@@ -28,7 +29,13 @@ def run(arguments: list[str]) -> int:
     options, rest = parse_options(PreviewOptions, rest)
     import_modules(options.modules)
     root = root_of(trainer=scenario.default_trainer_params())
-    parsed = parse(root, rest, prog=f"scena records preview {arguments[0]}", description=DESCRIPTION, options=options)
+    parsed = parse(
+        root,
+        with_project_file(rest),
+        prog=f"scena records preview {arguments[0]}",
+        description=DESCRIPTION,
+        options=options,
+    )
     set_up_console()
     trainer: Any = parsed.params.trainer
     data = scenario(trainer.scenario).create_data()

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work, take_scenario
 from scena.params import param, parse, parse_options
 from scena.scenario.finding import AnyScenario
@@ -20,6 +21,7 @@ def run(arguments: list[str]) -> int:
     options, rest = parse_options(TrainOptions, rest)
     import_modules(options.modules)
     default = initial_params(scenario, options.params)
+    rest = with_project_file(rest) if options.params is None else rest
     parsed = parse(
         root_of(trainer=default),
         rest,

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, set_up_console, take_scenario
 from scena.commands.usage import print_usage
 from scena.commands.where_to_run import at_once, check_devices, make_scheduler
@@ -66,6 +67,7 @@ def run(arguments: list[str]) -> int:
         return 0 if arguments else 2
     scenario, rest = take_scenario("tune", arguments)
     options, flags = parse_options(TuneOptions, rest)
+    flags = with_project_file(flags)
     import_modules(options.modules)
     if not options.search and options.space is None:
         raise ParamsError("say what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")

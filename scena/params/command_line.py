@@ -19,6 +19,7 @@ Q = TypeVar("Q", bound=Params)
 
 HELP = ("-h", "--help")
 CONFIG, CONFIG_SET = "config", "config_set"
+FOREIGN_CONFIG = "yaml_config"  # as classification-api calls it
 
 
 class Parsed(Generic[P]):
@@ -79,9 +80,11 @@ def print_help(default: Params, argv: list[str], *, prog: str, description: str,
 def apply_files(tree: Origins, given: dict[str, list[str]]) -> None:
     """Takes `--config` and `--config_set` out of the words and lays the files over the tree."""
     files, sets = given.pop(CONFIG, None), given.pop(CONFIG_SET, None)
-    if files is None:
+    if files is None or files == ["None"]:
         if sets is not None:
-            raise ParamsError(f"--{CONFIG_SET} {' '.join(sets)} needs a file: --{CONFIG} FILE --{CONFIG_SET} NAME")
+            raise ParamsError(
+                f"--{CONFIG_SET} {' '.join(sets)} needs a file: --{CONFIG} FILE --{CONFIG_SET} NAME, or a project.yaml here"
+            )
         return
     if not files:
         raise ParamsError(f"--{CONFIG} expects at least one file")
@@ -101,7 +104,8 @@ def split(argv: list[str], *, lenient: bool = False) -> dict[str, list[str]]:
         if is_flag(word):
             flag, equals, value = word.partition("=")
             name = flag[2:].replace("-", "_")
-            if name == CONFIG:
+            if name in (CONFIG, FOREIGN_CONFIG):
+                name = CONFIG
                 current = given.setdefault(name, [])
             elif name in given and not lenient:
                 raise ParamsError(

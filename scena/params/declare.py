@@ -129,6 +129,7 @@ class Params:
 
     __params__: ClassVar[dict[str, Field]] = {}
     __builds__: ClassVar[str | None] = None
+    __spellings__: ClassVar[str | None] = None
     __shorthand__: ClassVar[str | None] = None
     __abstract__: ClassVar[bool] = True
     __generation__: ClassVar[int] = (

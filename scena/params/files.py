@@ -16,6 +16,7 @@ from scena.params.nodes import Index
 from scena.params.origins import Origins
 from scena.params.selection import CLASS
 from scena.params.spelling import did_you_mean
+from scena.params.spellings import spellings_of
 from scena.params.tree import build, to_raw
 from scena.params.yaml_reader import read
 
@@ -120,7 +121,9 @@ def _neither(path: str, document: Section, known: set[str]) -> list[Section]:
 
 
 def _top_level(tree: Origins) -> set[str]:
-    return {name.partition(".")[0] for name in Index(tree.raw, tree.cls).by_name}
+    index = Index(tree.raw, tree.cls)
+    foreign = [name for spellings in spellings_of(index) for name in spellings.names]
+    return {name.partition(".")[0] for name in (*index.by_name, *foreign)}
 
 
 def _chain(source: Source, document: Section, known: set[str], children: tuple[Source, ...]) -> list[Section]:

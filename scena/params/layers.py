@@ -80,6 +80,11 @@ def merge_into(tree: Origins, entries: list[Entry], *, lenient: bool = False) ->
     raising.
     """
     layer = _Layer(tree, entries)
+    try:
+        layer.translate()
+    except ParamsError:
+        if not lenient:
+            raise
     layer.run()
     if layer.errors and not lenient:
         raise ParamsError("\n".join(layer.errors))
@@ -94,6 +99,13 @@ class _Layer:
         self.index = Index(tree.raw, tree.cls)
         self.errors: list[str] = []
         self.set_by: dict[Path, Entry] = {}
+
+    def translate(self) -> None:
+        """Says foreign spellings in our own."""
+        from scena.params.spellings import spellings_of, translated
+
+        if foreign := spellings_of(self.index):
+            self.pending = translated(self.pending, foreign)
 
     def run(self) -> None:
         self.choose_classes()

@@ -16,6 +16,7 @@ import yaml
 from scena.params.convert import shown
 from scena.params.errors import ParamsError
 from scena.params.layers import Section
+from scena.params.selection import CLASS
 
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
@@ -188,19 +189,15 @@ class _Reader:
                 )
             own[key] = value
             own.origins[key] = self.place(event)
-        result = Section(merged, merged.origins)
-        result.update(own)
-        result.origins.update(own.origins)
-        return result
+        return _laid_over(merged, own)
 
     def merge_key(self, merged: Section, value: Any, event: Any) -> None:
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, Section):
                 raise self.error(event, f"`<<` expects a mapping (`<<: *NAME`), received {shown(source)}")
-            for key, inherited in source.items():
-                if key not in merged:  # YAML: the first one wins
-                    merged[key] = inherited
-                    merged.origins[key] = source.origins[key]
+            both = _laid_over(source, merged)  # YAML: the first one wins
+            merged.update(both)
+            merged.origins.update(both.origins)
 
     def scalar(self, event: Any, tag: str | None) -> Any:
         text: str = event.value
@@ -216,6 +213,24 @@ class _Reader:
             except ValueError:
                 raise self.error(event, f"the number has too many digits: {shown(text, 40)}") from None
         return float(text.replace(".inf", "inf").replace(".nan", "nan")) if _FLOAT.fullmatch(text) else text
+
+
+def _laid_over(below: Section, above: Section) -> Section:
+    """Both mappings in one. What stands above wins; where both have a mapping under a key, those are merged in turn,
+    unless they choose different classes.
+    """
+    result = Section(below, below.origins)
+    for key, value in above.items():
+        other = below.get(key)
+        if (
+            isinstance(value, Section)
+            and isinstance(other, Section)
+            and value.get(CLASS, other.get(CLASS)) == other.get(CLASS)
+        ):
+            value = _laid_over(other, value)
+        result[key] = value
+        result.origins[key] = above.origins[key]
+    return result
 
 
 def _line(origin: str) -> str:

@@ -114,7 +114,7 @@ MESSAGES = [
         "-model.graph MLP",
         "unexpected '-model.graph': a value needs its flag before it; flags begin with two dashes: --model.graph",
     ),
-    ("--config_set big", "--config_set big needs a file: --config FILE --config_set NAME"),
+    ("--config_set big", "--config_set big needs a file: --config FILE --config_set NAME, or a project.yaml here"),
     ("--config", "--config expects at least one file"),
 ]
 

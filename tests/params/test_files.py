@@ -382,3 +382,30 @@ def test_a_plain_file_may_stand_on_another() -> None:
         error("extends: runs.yaml\ntrainer: {}")
         == "runs.yaml:1: the sets extend each other in a circle: runs.yaml -> runs.yaml"
     )
+
+
+NESTED = """
+default: &DEFAULT
+  trainer: {n_epochs: 7, tag: a}
+  model: {n_classes: 4, graph: {class: CNN, filters: [3], dense: 5}}
+more: &MORE
+  trainer: {tag: b, note: c}
+wider:
+  <<: *DEFAULT
+  trainer: {n_epochs: 8}
+  model: {graph: {filters: [9]}}
+other:
+  <<: [*MORE, *DEFAULT]
+  model: {graph: {class: MLP, nodes: [6]}}
+"""
+
+
+def test_merge_keys_merge_nested_mappings() -> None:
+    """`<<` keeps what a nested mapping does not name; another class starts anew."""
+    wider = read(NESTED, "--config_set", "wider")
+    assert (wider.trainer.epochs, wider.trainer.tag, wider.trainer.scenario.model.n_classes) == (8, "a", 4)
+    assert wider.trainer.scenario.model.graph == CNN(filters=[9], dense=5)
+    other = read(NESTED, "--config_set", "other")
+    assert (other.trainer.epochs, other.trainer.tag, other.trainer.note) == (7, "b", "c")
+    assert other.trainer.scenario.model.graph == MLP(nodes=[6])
+    assert read(NESTED).trainer.epochs == 7  # what was inherited from is as it was

@@ -122,6 +122,8 @@ class ClassificationTrainParams(ImagePipelineParams):
 class ClassificationPipelines(ImagePipelines):
     """Pictures by the name of a data set, in folders or as records; they are normalised unless something else is said."""
 
+    __spellings__ = "scena.scenario.classification.classification_api:SPELLINGS"
+
     train: ClassificationTrainParams = param(
         ClassificationTrainParams(augment=[NormalizeParams()]), flat=True, help="how training batches are made"
     )
