@@ -5,6 +5,7 @@ import os
 import sys
 
 from scena.errors import ScenaError
+from scena.escaping import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -15,7 +16,7 @@ class ConsoleHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Writes one line."""
         try:
-            sys.stderr.write(self.format(record) + "\n")
+            sys.stderr.write(visible(self.format(record)) + "\n")
             sys.stderr.flush()
         except OSError:  # a closed terminal must not end a training
             self.handleError(record)

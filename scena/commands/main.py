@@ -9,6 +9,7 @@ from typing import NamedTuple
 from scena.commands.usage import print_usage
 from scena.devices.quiet import silence_tensorflow
 from scena.errors import ScenaError
+from scena.escaping import visible
 
 
 class Command(NamedTuple):
@@ -102,7 +103,7 @@ def _run(name: str, arguments: list[str]) -> int:
         status: int = module.run(arguments)
         return status
     except ScenaError as error:
-        print(f"scena {name}: {error.label}{error}", file=sys.stderr)
+        print(visible(f"scena {name}: {error.label}{error}"), file=sys.stderr)
         if error.label and os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
             raise
         return error.exit_status

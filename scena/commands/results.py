@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from scena.escaping import one_line
+from scena.model.tensorboard_data import plain_result
 from scena.scenario.errors import ScenarioError
 
 Results = dict[str, dict[str, Any]]
@@ -20,7 +22,7 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
         json_file: the file.
         nothing: what is printed if there is no value at all.
     """
-    text = json.dumps(_plain(results), indent=1, ensure_ascii=False)
+    text = json.dumps(plain_result(results), indent=1, ensure_ascii=False)
     if json_file is not None and str(json_file) == "-":
         print(text)
         return
@@ -37,8 +39,8 @@ def table(results: Results) -> str:
     names = list(dict.fromkeys(name for values in results.values() for name in values))
     if not names:
         return ""
-    rows = [["", *results]] if len(results) > 1 else []
-    rows += [[name, *(number(values.get(name)) for values in results.values())] for name in names]
+    rows = [["", *map(one_line, results)]] if len(results) > 1 else []
+    rows += [[one_line(name), *(number(values.get(name)) for values in results.values())] for name in names]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -47,14 +49,5 @@ def table(results: Results) -> str:
 
 def number(value: Any) -> str:
     """A result for a table: six digits of a number, nothing where there is none."""
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    value = plain_result(value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else one_line(str(value))

@@ -46,8 +46,8 @@ class LAV:
         self._engine = create_engine(
             self._model, data.input_layer_specs(), data.target_layer_specs(), eager=params.run_eagerly
         )
-        for method, missing in self._model.measures.left_out.items():
-            logger.info("%s is left out: the prediction graph has no output %r.", method.strip("_"), missing)
+        for line in self._model.measures.report_skipped():
+            logger.info("%s", line)
 
     def run(
         self,

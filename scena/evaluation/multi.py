@@ -11,6 +11,7 @@ from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.lav import LAV, Progress, counted, unbatched
 from scena.model.engine import Arrays
+from scena.model.voted import VotedMeasures
 
 Vote = Callable[[list[Arrays]], Arrays]
 """Combines the outputs of the models on one batch."""
@@ -25,16 +26,24 @@ class MultiLAV:
 
     Args:
         lavs: a LAV for each model, by name; the first one's pipeline prepares the batches.
-        vote: combines the models' outputs; the result is called "voted" and has the evaluator's values only.
+        vote: combines the models' outputs; the result is called "voted".
         evaluator: an evaluator for the voted outputs.
+        measures: losses and metrics of the voted outputs.
     """
 
-    def __init__(self, lavs: dict[str, LAV], vote: Vote | None = None, evaluator: Evaluator[Any] | None = None) -> None:
+    def __init__(
+        self,
+        lavs: dict[str, LAV],
+        vote: Vote | None = None,
+        evaluator: Evaluator[Any] | None = None,
+        measures: VotedMeasures | None = None,
+    ) -> None:
         if not lavs:
             raise ValueError("A MultiLAV needs at least one model. Received: none.")
         self.lavs = lavs
         self.vote = vote
         self.evaluator: Evaluator[Any] = evaluator if evaluator is not None else Evaluator(None)
+        self.measures = measures
         self._voted: dict[str, Any] = {}
 
     def run(
@@ -56,7 +65,11 @@ class MultiLAV:
                 if observer is not None:
                     observer(name, sample)
         results = {name: lav.results for name, lav in self.lavs.items()}
-        return {**results, VOTED: self._voted} if self._voted else results
+        return {**results, VOTED: self._voted} if self._votes else results
+
+    @property
+    def _votes(self) -> bool:
+        return self.vote is not None and len(self.lavs) > 1
 
     def _interleaved(self, outputs: "Iterable[_Outputs]") -> Iterator[tuple[str, Sample]]:
         """The samples of all models in turn, so that no batch has to wait for long."""
@@ -65,7 +78,7 @@ class MultiLAV:
             name: lav.validate(_predicted(lav, copy))
             for (name, lav), copy in zip(self.lavs.items(), copies[1:], strict=True)
         }
-        if self.vote is not None and len(self.lavs) > 1:
+        if self._votes:
             streams[VOTED] = self._validate_vote(copies[0])
         del copies  # an unused copy would keep every batch
         while streams:
@@ -79,13 +92,21 @@ class MultiLAV:
     def _validate_vote(self, outputs: "Iterable[_Outputs]") -> Iterator[Sample]:
         assert self.vote is not None
         vote, lavs = self.vote, list(self.lavs.values())
-        voted = ((shared.batch, vote([shared.of(lav) for lav in lavs])) for shared in outputs)
+        voted = (self._measured(shared.batch, vote([shared.of(lav) for lav in lavs])) for shared in outputs)
         post_proc = lavs[0].built.data.create_post_proc(PipelineMode.EVALUATION)
+        if self.measures is not None:
+            self.measures.reset()
         with self.evaluator:
             for sample in post_proc.apply(unbatched(voted)):
                 self.evaluator.update_state(sample)
                 yield sample
-            self._voted = self.evaluator.result()
+            measured = self.measures.results() if self.measures is not None else {}
+            self._voted = {**measured, **self.evaluator.result()}
+
+    def _measured(self, batch: Batch, outputs: Arrays) -> tuple[Batch, Arrays]:
+        if self.measures is not None:
+            self.measures.count(batch.inputs, batch.targets, outputs)
+        return batch, outputs
 
 
 def _predicted(lav: LAV, outputs: "Iterable[_Outputs]") -> Iterator[tuple[Batch, Arrays]]:

@@ -16,6 +16,10 @@ class TensorBoardData(ABC):
     def write(self, name: str, step: int) -> None:
         """Writes it to TensorBoard's active writer."""
 
+    def describe(self) -> str:
+        """What stands for it where only text can be shown, as in a table of results."""
+        return f"[{type(self).__name__}]"
+
 
 class ImageData(TensorBoardData):
     """Pictures.
@@ -28,6 +32,10 @@ class ImageData(TensorBoardData):
     def __init__(self, images: Any, most: int = 10) -> None:
         self.images = np.asarray(images)
         self.most = most
+
+    def describe(self) -> str:
+        """Their size."""
+        return f"[image data of shape {'×'.join(map(str, self.images.shape))}]"
 
     def write(self, name: str, step: int) -> None:
         """Writes the pictures."""
@@ -55,6 +63,10 @@ class AudioData(TensorBoardData):
         self.sample_rate = sample_rate
         self.most = most
 
+    def describe(self) -> str:
+        """Their size."""
+        return f"[{len(np.atleast_2d(self.waves))} sounds of {self.waves.shape[-1] / self.sample_rate:.3g} s]"
+
     def write(self, name: str, step: int) -> None:
         """Writes the sounds."""
         import tensorflow as tf
@@ -77,6 +89,10 @@ class PRCurveData(TensorBoardData):
         self.predictions = np.asarray(predictions, np.float32)
         self.thresholds = thresholds
 
+    def describe(self) -> str:
+        """Their size."""
+        return f"[PR curve of {self.labels.size} samples]"
+
     def write(self, name: str, step: int) -> None:
         """Writes the curve."""
         import tensorflow as tf
@@ -96,6 +112,10 @@ class HistogramData(TensorBoardData):
     def __init__(self, values: Any) -> None:
         self.values = np.asarray(values)
 
+    def describe(self) -> str:
+        """Their size."""
+        return f"[histogram of {self.values.size} values]"
+
     def write(self, name: str, step: int) -> None:
         """Writes the histogram."""
         import tensorflow as tf
@@ -112,6 +132,10 @@ class TextData(TensorBoardData):
 
     def __init__(self, text: str) -> None:
         self.text = text
+
+    def describe(self) -> str:
+        """The text itself."""
+        return self.text
 
     def write(self, name: str, step: int) -> None:
         """Writes the text."""
@@ -130,12 +154,32 @@ class RawSummary(TensorBoardData):
     def __init__(self, summary: bytes) -> None:
         self.summary = summary
 
+    def describe(self) -> str:
+        """Their size."""
+        return f"[TensorBoard summary of {len(self.summary)} bytes]"
+
     def write(self, name: str, step: int) -> None:
         """Writes it; its own tag names it."""
         import tensorflow as tf
 
         del name
         tf.summary.experimental.write_raw_pb(self.summary, step=step)
+
+
+def plain_result(value: Any) -> Any:
+    """A result as JSON can hold it: numbers and texts as they are, a description of data for TensorBoard and of other objects."""
+    if isinstance(value, TensorBoardData):
+        return value.describe()
+    if isinstance(value, bytes):
+        return RawSummary(value).describe()
+    if isinstance(value, dict):
+        return {str(name): plain_result(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_result(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain_result(value.tolist())
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else f"[{type(value).__name__}]"
 
 
 def split_results(results: dict[str, Any]) -> tuple[dict[str, float], dict[str, TensorBoardData]]:

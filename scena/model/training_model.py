@@ -12,11 +12,16 @@ from scena.model.called_metrics import recorded_calls
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.measure_checks import check_names, check_sample_weights, named_values
+from scena.model.missing_outputs import MissingOutputs
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 
 Updates = dict[str, tuple[Any, ...]]
 """Keras metrics by name, each with the arguments of its next `update_state`."""
+
+
+class _MissedError(Exception):
+    """An output is missing, and it is not known yet which ones the training graph has."""
 
 
 class Measures:
@@ -25,14 +30,15 @@ class Measures:
     Args:
         model: whose `_loss` and `_metric` to call.
         root: the graph, for its `pre_proc_targets`.
-        lenient: leave out losses or metrics that need an output the graph does not have.
+        missing: outputs that the graph does not have; losses and metrics that need them are skipped. None: that is an error.
     """
 
-    def __init__(self, model: ModelBase[Any], root: RootGraph, lenient: bool = False) -> None:
+    def __init__(self, model: ModelBase[Any], root: RootGraph, missing: MissingOutputs | None = None) -> None:
         self._model = model
         self._root = root
-        self._lenient = lenient
-        self.left_out: dict[str, str] = {}
+        self._missing = missing
+        self.skipped: dict[str, list[str]] = {}
+        """Names of the losses (`_loss`) and metrics (`_metric`) that are skipped; none: all of them."""
 
     def compute(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors, Updates]:
         """The named losses, the named metrics that are averaged, and the Keras metrics with what to update them with."""
@@ -49,14 +55,14 @@ class Measures:
     def trial(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[list[str], list[str], Updates]:
         """The names of losses and averaged metrics, and the Keras metrics, found on symbolic tensors."""
         found: list[Any] = []
-        failure: list[ModelError] = []
+        failure: list[Exception] = []
 
         def compute(inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
             try:
                 losses, means, updates = self.compute(inputs, targets, outputs)
                 kind, weights = type(self._model).__name__, self.sample_weights(inputs, targets)
-                check_sample_weights(kind, weights, {**losses, **means}, updates, skipped=bool(self.left_out))
-            except ModelError as error:
+                check_sample_weights(kind, weights, {**losses, **means}, updates, skipped=bool(self.skipped))
+            except (ModelError, _MissedError) as error:
                 failure.append(error)
                 raise
             found[:] = [list(losses), list(means), updates]
@@ -65,6 +71,9 @@ class Measures:
         try:
             _Symbolic(compute)(inputs, targets, outputs)
         except Exception as error:
+            if failure and isinstance(failure[0], _MissedError) and self._missing is not None:
+                self._missing.find()
+                return self.trial(inputs, targets, outputs)
             if failure:
                 raise failure[0] from None
             raise ModelError(f"{type(self._model).__name__}: a loss or metric fails: {error}") from error
@@ -73,17 +82,45 @@ class Measures:
     def _values(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
         model = self._model
         try:
-            with recorded_calls(model.keras_metrics() if method == "_metric" else []):
-                value = getattr(model, method)(inputs, targets, outputs)
+            return self._call(method, inputs, targets, outputs)
         except KeyError as error:
-            if not self._lenient or error.args[0] in inputs or error.args[0] in targets:
+            if self._missing is not None and self._missing.specs is None:
+                raise _MissedError from error
+            if self._missing is None or error.args[0] not in self._missing.names():
                 raise ModelError(
                     f"{type(model).__name__}.{method} asks for {error.args[0]!r}. There are inputs {sorted(inputs)}, "
                     f"targets {sorted(targets)} and outputs {sorted(outputs)}."
                 ) from error
-            self.left_out[method] = str(error.args[0])
-            return {}
+            return self._measurable(method, inputs, targets, outputs)
+
+    def _call(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+        model = self._model
+        with recorded_calls(model.keras_metrics() if method == "_metric" else []):
+            value = getattr(model, method)(inputs, targets, outputs)
         return named_values(type(model).__name__, method, value)
+
+    def _measurable(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+        """The values that need no missing output; the first call, on symbolic tensors, decides which these are."""
+        assert self._missing is not None
+        found = self._missing.measurable(lambda filled: self._call(method, inputs, targets, filled), outputs)
+        if found is None and self.skipped.get(method):
+            raise ModelError(
+                f"{type(self._model).__name__}.{method} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
+                "which the prediction graph does not put out: it calls functions of the backend. Leave out --run_eagerly, or use keras.ops."
+            )
+        values, skipped = found if found is not None else ({}, [])
+        self.skipped[method] = skipped
+        return values
+
+    def report_skipped(self, subject: str = "The prediction graph") -> list[str]:
+        """What is not measured and why, for the log."""
+        return [
+            f"LAV does not measure the {'losses' if method == '_loss' else 'metrics'}"
+            + (f" {', '.join(names)}: they need" if names else f": {type(self._model).__name__}.{method} needs")
+            + f" {', '.join(self._missing.names())}. {subject} does not put that out."
+            for method, names in self.skipped.items()
+            if self._missing is not None
+        ]
 
 
 class _Symbolic(keras.layers.Layer):
@@ -106,8 +143,9 @@ class TrainingModel(keras.Model):
         root: the graph that is trained.
         inputs: symbolic inputs of the graph.
         targets: symbolic targets.
-        prediction: run the graph's prediction variant, as LAV does. What losses and metrics need but only the training variant
-            puts out is then left out, and said in the log.
+        prediction: run the graph's prediction variant, as LAV does. Losses and metrics that need an output of the training
+            variant alone are then skipped.
+        outputs: symbolic outputs to measure, if they are not those of the graph.
     """
 
     def __init__(
@@ -118,14 +156,21 @@ class TrainingModel(keras.Model):
         targets: Tensors,
         *,
         prediction: bool = False,
+        outputs: Tensors | None = None,
         **kwargs: Any,
     ):
         super().__init__(autocast=False, **kwargs)  # targets keep their precision, whatever the layers compute in
         self.root = root
-        self.measures = Measures(model, root, lenient=prediction)
         self._prediction = prediction
         self._loss_weights = model._loss_weights()
-        outputs = root(inputs) if prediction else root(inputs, targets=targets)
+        if outputs is None:
+            outputs = root(inputs) if prediction else root(inputs, targets=targets)
+        missing = (
+            MissingOutputs(lambda: {**root(inputs), **root(inputs, targets=targets)}, list(outputs))
+            if prediction
+            else None
+        )
+        self.measures = Measures(model, root, missing)
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
         self._check_names(model, losses, metrics, updates)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
@@ -139,13 +184,14 @@ class TrainingModel(keras.Model):
 
     def _check_names(self, model: ModelBase[Any], losses: list[str], metrics: list[str], updates: Updates) -> None:
         kind = type(model).__name__
-        if not losses and not self.measures.left_out:
+        skipped = self.measures.skipped
+        if not losses and "_loss" not in skipped:
             raise ModelError(f"{kind}._loss returned no loss; return at least one, for example {{'loss': …}}.")
         if "loss" in losses and len(losses) > 1:
             raise ModelError(
                 f"{kind}._loss returns {sorted(losses)}: 'loss' is the name of their sum; rename that one."
             )
-        unknown = set(self._loss_weights) - set(losses)
+        unknown = set(self._loss_weights) - set(losses) - set(skipped.get("_loss", []))
         if unknown and losses:
             raise ModelError(f"{kind}._loss_weights names {sorted(unknown)}, but _loss returns {sorted(losses)}.")
         twice = (set(metrics) | set(updates)) & (set(losses) | {"loss"})
@@ -208,7 +254,7 @@ class TrainingModel(keras.Model):
 
     def results(self) -> dict[str, Any]:
         """Total loss, each loss, each metric, as running means."""
-        results = {"loss": self.total.result()} if "_loss" not in self.measures.left_out else {}
+        results = {"loss": self.total.result()} if "_loss" not in self.measures.skipped else {}
         results |= {name: metric.result() for name, metric in self.loss_means.items()}
         results |= {name: metric.result() for name, metric in self.metric_means.items()}
         results |= {name: metric.result() for name, metric in self.updated_metrics.items()}

@@ -289,6 +289,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
             params: batch size, device and so on.
         """
         from scena.data.modes import PipelineMode
+        from scena.model.voted import VotedMeasures
         from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import compare_code, load_export
 
@@ -303,8 +304,9 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
             for export, lav in zip(exports, lavs.values(), strict=True)
         ]
         voter = cls.multi_predictor_cls()(PredictorParams(), predictors)
-        evaluator = exports[0].scenario.create_evaluator(predictors[0].data)
-        return cls.multi_lav_cls()(lavs, voter.vote, evaluator)
+        scenario, data = exports[0].scenario, predictors[0].data
+        measures = VotedMeasures(scenario.create_model(data), predictors[0].built)
+        return cls.multi_lav_cls()(lavs, voter.vote, scenario.create_evaluator(data), measures)
 
     def create_predictor_for(self, built: "BuiltModel", params: PredictorParams) -> "Predictor":
         """A predictor of a model that is in memory."""

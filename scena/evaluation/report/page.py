@@ -19,6 +19,7 @@ from scena.evaluation.report.plots import (
     picture_png,
     png,
 )
+from scena.model.tensorboard_data import plain_result
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -166,6 +167,7 @@ def _short(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
+    value = plain_result(value)
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else html.escape(str(value))
 
 
