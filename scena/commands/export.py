@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scena.data.batch import Arrays
     from scena.scenario.converting import Conversion
 
-USAGE = """usage: scena export DIR --format saved_model onnx litert [--quantize float16|dynamic|int8] [--length N] [--out DIR]
+USAGE = """usage: scena export DIR --format saved_model onnx litert tensorrt [--quantize float16|dynamic|int8] [--length N] [--out DIR]
 
 Converts an exported model (the best or export directory of a run) and each of its additional graphs, runs the converted model on
 samples of the run's validation data (or --data.…), and fails if its outputs differ from the original's by more than the tolerance."""
@@ -25,7 +25,7 @@ class ConvertOptions(ExportOptions):
     """Which model, to which formats."""
 
     export_dir: list[Path] = param([], hidden=True, help="the directory, named first")
-    format: list[Literal["saved_model", "onnx", "litert"]] = param([], help="the formats to write")
+    format: list[Literal["saved_model", "onnx", "litert", "tensorrt"]] = param([], help="the formats to write")
     quantize: Literal["float16", "dynamic", "int8"] | None = param(
         None, help="litert: 16-bit weights, 8-bit weights, or 8-bit weights and activations"
     )
@@ -53,6 +53,10 @@ def run(arguments: list[str]) -> int:
     options, rest = parse_options(ConvertOptions, arguments[1:])
     options.export_dir = [Path(arguments[0])]
     _check(options, rest)
+    if "tensorrt" in options.format and not asks_for_help(rest):
+        from scena.prediction.convert.tensorrt_format import check_tensorrt
+
+        check_tensorrt()
     _, (export,) = open_exports(options, "export")
     default = ConvertRoot(data=export.trainer_params.gen.val_gen())
     parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
@@ -81,7 +85,7 @@ def run(arguments: list[str]) -> int:
 
 def _check(options: ConvertOptions, rest: list[str]) -> None:
     if not options.format and not asks_for_help(rest):
-        raise ParamsError("--format is required: saved_model, onnx or litert, or several of them")
+        raise ParamsError("--format is required: saved_model, onnx, litert or tensorrt, or several of them")
     for name in ("quantize", "length"):
         if getattr(options, name) is not None and options.format and "litert" not in options.format:
             raise ParamsError(f"--{name} is for --format litert only; received: {' '.join(options.format)}")

@@ -45,6 +45,11 @@ class Batch:
                 meta=self.meta[row] if row < len(self.meta) else None,
             )
 
+    def __iter__(self) -> Iterator[Arrays]:
+        """Inputs and targets, so that a batch unpacks: `for inputs, targets in batches`."""
+        yield self.inputs
+        yield self.targets
+
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each array; batches with equal shapes can be stacked."""
         return (*(a.shape for a in self.inputs.values()), *(a.shape for a in self.targets.values()))

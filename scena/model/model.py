@@ -3,7 +3,7 @@
 The compiled Keras model that runs a training step is in `training_model.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import keras
@@ -37,9 +37,9 @@ class ModelBase(Generic[TModelParams]):
         """
         raise NotImplementedError(f"{type(self).__name__} must implement create_graph(self) and return its GraphBase.")
 
-    def create_root_graph(self, **static: Any) -> RootGraph:
-        """Creates the graph and the layer around it."""
-        return self.root_graph_cls(self.create_graph(**static), name="root")
+    def create_root_graph(self, root: Mapping[str, Any] | None = None, /, **static: Any) -> RootGraph:
+        """Creates the graph, and the layer around it with the arguments in `root`."""
+        return self.root_graph_cls(self.create_graph(**static), name="root", **(root or {}))
 
     def training_model_cls(self) -> type[Any]:
         """The Keras model that runs a step: return a subclass of `TrainingModel` with a `train_step` or `test_step` of its own.

@@ -11,7 +11,7 @@ import numpy as np
 from scena.checksums import add_checksums, tree_checksums
 from scena.devices.backend import on_tensorflow, tensorflow_only
 from scena.durable import put_in_place, sync_tree
-from scena.prediction.convert import litert_format, onnx_format
+from scena.prediction.convert import litert_format, onnx_format, tensorrt_format
 from scena.prediction.convert.check import TOLERANCES, Difference, compare, fixed_length, original
 from scena.prediction.convert.litert_format import Quantize
 from scena.prediction.convert.signature import Arrays, ConversionError, Run, signature, variable_inputs
@@ -60,7 +60,7 @@ class Converter:
         self.tolerance = tolerance
 
     def convert(self, form: str) -> list[Conversion]:
-        """Converts every graph to one format: "saved_model", "onnx" or "litert".
+        """Converts every graph to one format: "saved_model", "onnx", "litert" or "tensorrt".
 
         Raises:
             ConversionError: a graph cannot be converted, or the converted one gives other answers; nothing is written then.
@@ -69,6 +69,7 @@ class Converter:
             "saved_model": self._saved_model,
             "onnx": self._onnx,
             "litert": self._litert,
+            "tensorrt": self._tensorrt,
         }
         if form != "saved_model" and not on_tensorflow():
             raise tensorflow_only(f"--format {form}")
@@ -96,6 +97,16 @@ class Converter:
             return onnx_format.open_onnx(path)
 
         return self._checked(graph, f"model{suffix}.onnx", None, write)
+
+    def _tensorrt(self, graph: keras.Model, suffix: str) -> Conversion:
+        tensorrt_format.check_tensorrt()
+
+        def write(path: Path) -> Run:
+            path.mkdir()
+            onnx_format.write_onnx(graph, path / "model.onnx")
+            return tensorrt_format.open_tensorrt(path / "model.onnx", path)
+
+        return self._checked(graph, f"tensorrt{suffix}", "float16", write)
 
     def _litert(self, graph: keras.Model, suffix: str) -> Conversion:
         inputs = self._inputs_of(graph)

@@ -13,6 +13,7 @@ from scena.params.spelling import did_you_mean
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 
+PACKAGE = Path(__file__).parent.parent
 AnyScenario = type[ScenarioBase[Any, Any]]
 READY = {"classification": "scena.scenario.classification"}
 """Scenarios that come with Scena, by their short names; a module of the user's own with that name takes precedence."""
@@ -62,11 +63,16 @@ def use_current_folder() -> None:
 
 def list_scenarios() -> list[str]:
     """The scenarios in the current folder and those that come with Scena, found by reading files, not by running them."""
-    shipped = Path(__file__).parent.parent / "examples"
     found = list(_search(Path.cwd(), ""))
     if not any(name.startswith("examples.") for name in found):
-        found += _search(shipped, "examples.")
+        found += _search((_clone() or PACKAGE) / "examples", "examples.")
     return sorted({*found, *READY})
+
+
+def _clone() -> Path | None:
+    """The clone that this package is used from; there the examples stand beside the package, not inside it."""
+    beside = (PACKAGE.parent / "examples" / "__init__.py").is_file()
+    return PACKAGE.parent if beside and not (PACKAGE / "examples").is_dir() else None
 
 
 def defined_scenarios(path: Path) -> list[str]:
@@ -137,7 +143,11 @@ def _put_on_path(path: Path) -> str:
 
 
 def _import_scenario_module(name: str, asked: str) -> ModuleType:
-    shipped = f"scena.{name}" if name.startswith("examples.") else READY.get(name)
+    shipped = READY.get(name)
+    if name.startswith("examples."):
+        shipped = f"scena.{name}"
+        if (clone := _clone()) is not None and str(clone) not in sys.path:
+            sys.path.append(str(clone))  # last: a package of the user's own with that name comes first
     for candidate in (name, shipped) if shipped else (name,):
         module = _import(candidate)
         if module is None:

@@ -107,7 +107,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         data = self.create_data()
         model = self.create_model(data)
-        return BuiltModel(data, model, model.create_root_graph(**self.graph_kwargs(data)))
+        return BuiltModel(data, model, model.create_root_graph(self.root_graph_kwargs(data), **self.graph_kwargs(data)))
 
     def check_graph(self, pipelines: TPipelines) -> None:
         """Runs graph, losses and metrics once on a real batch, op by op, with messages that name what is wrong."""
@@ -115,7 +115,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         data = self.create_data()
         model = self.create_model(data)
-        root = model.create_root_graph(**self.graph_kwargs(data))
+        root = model.create_root_graph(self.root_graph_kwargs(data), **self.graph_kwargs(data))
         with pipelines.train_data(data).stream(repeat=False) as batches:
             batch = next(iter(batches))
         check_on_real_data(model, root, batch.inputs, batch.targets)
@@ -175,6 +175,11 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
     def graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
         """More arguments for the model's `create_graph`."""
+        del data
+        return {}
+
+    def root_graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+        """More arguments for the constructor of the model's `root_graph_cls`."""
         del data
         return {}
 

@@ -103,6 +103,9 @@ def test_samples_and_batches_for_debugging() -> None:
     assert all(isinstance(sample, Sample) for sample in singles)
     with pipeline.generate_input_batches(auto_repeat=False) as batches:
         assert sum(batch.size for batch in batches) == 23
+    with pipeline.generate_input_batches(auto_repeat=False) as batches:
+        for inputs, targets in batches:
+            assert (inputs.keys(), targets.keys()) == ({"x"}, {"y"})
 
 
 def test_get_or_create() -> None:

@@ -207,6 +207,27 @@ def test_the_root_graph_and_the_exported_graphs_can_be_changed() -> None:
     assert set(built.graphs["only_twice"](x)) == {"twice"}
 
 
+class Times(RootGraph):
+    """Takes a number that only the data knows."""
+
+    def __init__(self, graph: Any, times: int, **kwargs: Any) -> None:
+        super().__init__(graph, **kwargs)
+        self.times = times
+
+    def call(self, inputs: Tensors, targets: Tensors | None = None, training: bool | None = None) -> Tensors:
+        return {name: self.times * output for name, output in super().call(inputs, targets, training).items()}
+
+
+def test_static_parameters_of_the_root_graph() -> None:
+    class Threefold(TwoLosses):
+        root_graph_cls = Times
+
+    root = Threefold(NumberParams()).create_root_graph({"times": 3})
+    plain = TwoLosses(NumberParams()).create_root_graph()
+    x = {"x": np.ones((1, 1), "float32")}
+    assert float(root(x)["out"][0, 0]) == 3 * float(plain(x)["out"][0, 0])
+
+
 def test_a_saved_archive_holds_the_graph_with_its_parameters(tmp_path: Any) -> None:
     built = build(TwoLosses(NumberParams()))
     built.prediction_model.save(tmp_path / "model.keras")

@@ -107,6 +107,14 @@ def test_additional_graphs_are_exported(tmp_path: Path) -> None:
     assert {name: value.numpy().tolist() for name, value in serve(x=tf.ones((2, 3))).items()} == {"total": [3.0, 3.0]}
 
 
+def test_tensorrt_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is loaded: there need not even be a model."""
+    assert main(["export", "nowhere", "--format", "tensorrt"]) != 0
+    error = capsys.readouterr().err
+    assert "--format tensorrt needs an NVIDIA GPU, TensorRT and onnxruntime-gpu" in error
+    assert "This onnxruntime has only" in error and "Here --format onnx writes what they are built from" in error
+
+
 def test_all_formats_are_written_and_checked(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(toy / "saved_model")
     assert main(["export", str(toy), *TOY, "--format", "saved_model", "onnx", "litert"]) == 0

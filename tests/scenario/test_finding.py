@@ -155,3 +155,13 @@ def test_a_damaged_description_is_an_error_not_a_traceback(folder: Path) -> None
             check=False,
         )
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_examples_are_found_outside_the_clone(tmp_path: Path) -> None:
+    for words, shown in (
+        ("train --help", "  examples.tutorial.min"),
+        ("params examples.tutorial.min", "# all parameters"),
+    ):
+        command = [sys.executable, "-P", "-m", "scena", *words.split()]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert shown in done.stdout, done.stderr

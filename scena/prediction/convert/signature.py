@@ -12,15 +12,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.errors import ScenaError
+from scena.prediction.convert.errors import ConversionError as ConversionError
 
 Arrays = dict[str, np.ndarray]
 Run = Callable[[Arrays], Arrays]
 """A converted model: named arrays in, named arrays out."""
-
-
-class ConversionError(ScenaError, RuntimeError):
-    """A model cannot be converted, or its conversion gives other answers."""
 
 
 def signature(graph: keras.Model, batch: int | None = None, length: int | None = None) -> dict[str, tf.TensorSpec]:
