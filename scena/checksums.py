@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from google_crc32c import extend
 
-from scena.durable import write_file
+from scena.durable import link_or_copy, write_file
 from scena.errors import ScenaError
 
 logger = logging.getLogger(__name__)
@@ -126,6 +126,28 @@ def tree_checksums(directory: Path, root: Path | None = None) -> dict[str, str]:
     paths = [directory] if directory.is_file() else sorted(directory.rglob("*"))
     files = [path for path in paths if path.is_file() and path != root / MANIFEST]
     return {path.relative_to(root).as_posix(): file_checksum(path) for path in files}
+
+
+def keep_foreign(directory: Path, aside: Path) -> None:
+    """Takes files that somebody else has put into a directory over to the one that replaces it.
+
+    Args:
+        directory: the directory; without a readable manifest all in it counts as Scena's.
+        aside: what is put in its place.
+    """
+    try:
+        known = _stored(directory)
+    except DamagedFileError:
+        return
+    if not known and not (directory / MANIFEST).exists():
+        return
+    for path in directory.rglob("*"):
+        name = path.relative_to(directory).as_posix()
+        if name not in known and name != MANIFEST and (path.is_symlink() or not path.is_dir()):
+            target = aside / name
+            if not os.path.lexists(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                link_or_copy(path, target)
 
 
 def verify(path: Path, data: bytes | None = None) -> None:

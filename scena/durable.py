@@ -19,7 +19,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     """Writes a file aside and renames it into place: a reader sees the old content or the new one, never a part."""
     aside = path.with_name(f".{path.name}.new")
     try:
-        with aside.open("wb") as file:
+        with open(aside, "wb", opener=_no_link) as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -28,6 +28,13 @@ def write_file(path: Path, content: str | bytes) -> None:
         aside.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Opens a file in the place of a link, not the file it leads to."""
+    if os.path.islink(path):
+        os.unlink(path)
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def replace_directory(directory: Path, fill: Callable[[Path], None]) -> None:
@@ -116,12 +123,17 @@ def link_tree(source: Path, target: Path) -> None:
         if entry.is_dir() and not entry.is_symlink():
             link_tree(entry, target / entry.name)
             continue
-        try:
-            os.link(entry, target / entry.name, follow_symlinks=False)
-        except OSError as error:
-            if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
-                raise
-            shutil.copy2(entry, target / entry.name, follow_symlinks=False)
+        link_or_copy(entry, target / entry.name)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Gives a file a second name; where that is not possible, copies it."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+            raise
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _old(directory: Path) -> Path:

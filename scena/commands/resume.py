@@ -9,6 +9,7 @@ from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import RUN_FILE, read_description, stored_params
 from scena.scenario.trusted import scenario_of
+from scena.training.ownership import check_repeated, forget_paths, paths_outside
 
 USAGE = """usage: scena resume OUTPUT_DIR [--from latest|best|STEP] [--flags]
 
@@ -42,7 +43,10 @@ def run(arguments: list[str]) -> int:
     import_modules(options.modules)
     params = stored_params(description, scenario, path)
     params.output_dir = directory  # the run may have been moved
+    places = paths_outside(directory, params)
+    forget_paths(params, places)
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
+    check_repeated(directory, parsed.params.trainer, places, arguments)
     start_work(options)
     from scena.experiments.trial import trial_callbacks
 

@@ -1,6 +1,7 @@
 """What a scenario writes into an export directory, and how it is completed at the end of a training."""
 
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from scena.checksums import add_checksums, seal_tree, tree_checksums
+from scena.checksums import MANIFEST, add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.data.resource import export_resources
 from scena.durable import put_in_place, replace_directory, sync_tree
 from scena.params import Params
 from scena.prediction.convert.signature import ConversionError
 from scena.prediction.export import write_model, write_saved_model
+from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import EXPORT_FILE, describe, write_description
 
 if TYPE_CHECKING:
@@ -43,7 +45,12 @@ def write_export(
                 write_saved_model(aside, built)
         write_description(aside / EXPORT_FILE, describe(scenario, params, **more))
         seal_tree(aside)
+        keep_foreign(directory, aside)
 
+    if directory.exists() and not any(os.path.lexists(directory / name) for name in (EXPORT_FILE, MANIFEST)):
+        inside = sorted(os.listdir(directory)) if directory.is_dir() else [directory.name]
+        if inside:
+            raise ScenarioError(f"{directory} is no export, so it is not replaced: it holds {inside[0]}. Remove it.")
     replace_directory(directory, fill)
 
 

@@ -3,6 +3,7 @@
 Everything heavy is imported when it is created, so that the command line can read a scenario's parameters at once.
 """
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -208,8 +209,10 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     def store(self, directory: Path, trainer_params: Params) -> None:
         """Writes the parameters of a run into its directory."""
         from scena.scenario.stored import RUN_FILE, describe, write_description
+        from scena.training.ownership import run_identity
 
-        write_description(directory / RUN_FILE, describe(type(self), trainer_params))
+        identity = run_identity(directory) or secrets.token_hex(8)
+        write_description(directory / RUN_FILE, describe(type(self), trainer_params, run=identity))
 
     def export(
         self, built: "BuiltModel", directory: Path, trainer_params: Params, *, saved_model: bool = True, **more: Any

@@ -2,13 +2,14 @@
 
 import errno
 import logging
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 
-from scena.checksums import DamagedFileError, verify_tree
+from scena.checksums import MANIFEST, DamagedFileError, keep_foreign, seal, verify_tree
 from scena.durable import link_tree, recover_directory, replace_directory
 from scena.training.checkpoint import IN_CHECKPOINT
 
@@ -103,15 +104,21 @@ class BestModelDirectory:
         except DamagedFileError as error:
             logger.warning("The best model so far cannot be used: %s.", error)
         if not _same(stored / _DESCRIPTION, self.path / _DESCRIPTION):
-            replace_directory(self.path, lambda aside: link_tree(stored, aside))
+            replace_directory(self.path, lambda aside: self._refill(aside, stored))
 
     def remove(self) -> None:
         """Takes the best model away: the run had none at the point it goes on from."""
         if self.path.is_dir():
-            aside = self.path.with_name(f".{self.path.name}.new")
-            shutil.rmtree(aside, ignore_errors=True)
-            self.path.rename(aside)
-            shutil.rmtree(aside)
+            replace_directory(self.path, self._refill)
+            if os.listdir(self.path) == [MANIFEST]:  # nobody else has put anything there
+                shutil.rmtree(self.path)
+
+    def _refill(self, aside: Path, stored: Path | None = None) -> None:
+        if stored is None:
+            seal(aside, {})
+        else:
+            link_tree(stored, aside)
+        keep_foreign(self.path, aside)
 
     def _export(self, result: dict[str, Any]) -> None:
         run = self.run

@@ -4,6 +4,7 @@ Tensors are stored as safetensors, everything else as JSON that is checked again
 executed. What the state consists of is the matter of `state.py`.
 """
 
+import errno
 import json
 import logging
 import os
@@ -54,6 +55,8 @@ class StoredState(msgspec.Struct):
     """Versions and cores of the process that wrote it."""
     number: int = 0
     """How many checkpoints the run had written, this one included."""
+    run: str = ""
+    """The identity of the run; empty if it had none."""
     code: dict[str, dict[str, str]] | None = None
     """Fingerprints of the code that wrote it."""
 
@@ -73,12 +76,14 @@ class CheckpointStore:
         directory: where they are.
         keep: how many of the last ones to keep.
         keep_every: keep every so-manieth for good; 0 for none.
+        run: the identity of the run; checkpoints of another one are neither read nor removed.
     """
 
-    def __init__(self, directory: Path, keep: int = 2, keep_every: int = 0) -> None:
+    def __init__(self, directory: Path, keep: int = 2, keep_every: int = 0, run: str = "") -> None:
         self.directory = directory
         self.keep = keep
         self.keep_every = keep_every
+        self.run = run
 
     def path(self, step: int) -> Path:
         """The directory of the checkpoint of this step."""
@@ -88,22 +93,25 @@ class CheckpointStore:
         """The steps of the checkpoints there are, oldest first."""
         if not self.directory.is_dir():
             return []
-        entries = [entry for entry in os.scandir(self.directory) if entry.is_dir(follow_symlinks=False)]
-        return sorted(int(entry.name) for entry in entries if entry.name.isascii() and entry.name.isdecimal())
+        return sorted(
+            int(name) for name in os.listdir(self.directory) if _is_step(name) and _holds(self.directory / name)
+        )
 
     def clean(self) -> None:
         """Clears away what a killed process left half-written."""
         if not self.directory.is_dir():
             return
         for name in {path.name[1:].rpartition(".")[0] for path in self.directory.glob(".*.*")}:
-            if name.isdecimal():
-                recover_directory(self.directory / name)
+            if _is_step(name):
+                self._recover(int(name))
 
     def begin(self, step: int) -> Path:
         """An empty directory in which the checkpoint of this step is put together."""
         aside = self.directory / f".{step}.new"
         try:
-            recover_directory(self.path(step))
+            self._recover(step)
+            if os.path.lexists(self.path(step)) and not self._is_own(self.path(step)):
+                raise FileExistsError(errno.EEXIST, "it is there already, and is no checkpoint of this run")
             aside.mkdir(parents=True)
         except OSError as error:
             raise self.failure(step, error) from error
@@ -131,14 +139,14 @@ class CheckpointStore:
             sync(aside)
             put_in_place(aside, final)
         except OSError as error:
-            recover_directory(final)
+            self._recover(step)
             raise self.failure(step, error) from error
         self._remove_old(step, pinned)
         return final
 
     def abandon(self, step: int) -> None:
         """Removes what `begin` made."""
-        recover_directory(self.path(step))
+        self._recover(step)
 
     def load_latest(self) -> tuple[int, dict[str, Array], StoredState] | None:
         """The newest checkpoint that can be read; those that cannot are named and passed over."""
@@ -172,13 +180,14 @@ class CheckpointStore:
             raise CheckpointError(
                 f"The checkpoint {path} cannot be read: it is that of step {state.progress['step']}, under another name."
             )
+        if self.run and state.run and state.run != self.run:
+            raise CheckpointError(f"The checkpoint {path} cannot be used: it is that of another run.")
         return tensors, state
 
     def discard_after(self, step: int) -> None:
         """Takes later checkpoints out of the way, because the run goes on from this one; the next checkpoint removes them."""
         for later in self.steps():
-            if later > step:
-                self._set_aside(later)
+            if later > step and self._set_aside(later):
                 logger.warning("The checkpoint of step %d is set aside; it is removed with the next checkpoint.", later)
 
     def last_good(self) -> str:
@@ -193,18 +202,58 @@ class CheckpointStore:
             if step not in kept and not (self.path(step) / KEEP).exists():
                 self._set_aside(step)
         for path in self.directory.glob(f"*{DISCARDED}"):
-            shutil.rmtree(path, ignore_errors=True)
+            if _is_step(path.name.removesuffix(DISCARDED)) and _only_ours(path):
+                shutil.rmtree(path, ignore_errors=True)
 
-    def _set_aside(self, step: int) -> None:
+    def _set_aside(self, step: int) -> bool:
         """Takes a checkpoint away in one step: while its files are removed one by one, it must not look like a damaged one."""
         aside = self.directory / f"{step}{DISCARDED}"
+        if not self._is_own(self.path(step)) or (os.path.lexists(aside) and not _only_ours(aside)):
+            return False
         shutil.rmtree(aside, ignore_errors=True)
         self.path(step).rename(aside)
+        return True
+
+    def _is_own(self, path: Path) -> bool:
+        """Whether a directory is a checkpoint of this run, with nothing else in it."""
+        if not (_only_ours(path) and _holds(path)):
+            return False
+        try:
+            run = json.loads(_plain_file(path / STATE, MOST_STATE_BYTES).read_bytes()).get("run", "")
+        except (OSError, ValueError, AttributeError, RecursionError):
+            run = ""  # damaged
+        return not run or not self.run or run == self.run
+
+    def _recover(self, step: int) -> None:
+        """Repairs what a crash left of this step, unless it holds what is not ours."""
+        if all(_only_ours(self.directory / f".{step}.{end}") for end in ("new", "old")):
+            recover_directory(self.path(step))
 
     def failure(self, step: int, error: OSError) -> CheckpointError:
         """The error of a checkpoint that cannot be written."""
         reason = error.strerror or str(error)
         return CheckpointError(f"Cannot write the checkpoint {self.path(step)}: {reason}. {self.last_good()}")
+
+
+def _is_step(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
+
+
+def _holds(path: Path) -> bool:
+    """Whether a directory holds a checkpoint, if perhaps a damaged one."""
+    return not path.is_symlink() and any(os.path.lexists(path / name) for name in (STATE, TENSORS))
+
+
+def _only_ours(path: Path) -> bool:
+    """Whether a directory, if there is one, holds nothing but what a checkpoint consists of."""
+    if not os.path.lexists(path):
+        return True
+    names = {STATE, TENSORS, MANIFEST, KEEP, IN_CHECKPOINT}
+    return (
+        path.is_dir()
+        and not path.is_symlink()
+        and {name.removeprefix(".").removesuffix(".new") for name in os.listdir(path)} <= names
+    )
 
 
 def _read(data: Any) -> StoredState:

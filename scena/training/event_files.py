@@ -34,6 +34,8 @@ def cut_back(directory: Path, sizes: dict[str, int]) -> None:
 
 
 def _event_files(directory: Path) -> Iterator[Path]:
+    if directory.is_symlink():
+        return
     for folder, _, files in os.walk(directory, followlinks=False):
         for name in sorted(files):
             path = Path(folder, name)

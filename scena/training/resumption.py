@@ -67,7 +67,7 @@ class Resumption:
     def restore(self, state: TrainingState, start: int | Literal["latest", "best"]) -> None:
         """Puts the state back, notes that in the run's directory, and stores the parameters."""
         store = state.store
-        old = CheckpointStore(run_paths(self.directory, self._paths).checkpoint)
+        old = CheckpointStore(run_paths(self.directory, self._paths).checkpoint, run=store.run)
         if not store.steps() and old.steps():
             store = old  # checkpoints go elsewhere from now on
         step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start

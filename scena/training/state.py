@@ -83,6 +83,7 @@ class TrainingState:
             environment=environment(),
             code=self.run.code,
             number=self._number + 1,
+            run=self.store.run,
         )
         pinned = next((step for item in self._own.values() if (step := item.pinned_step()) is not None), None)
 

@@ -2,7 +2,9 @@
 
 import logging
 import random
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +31,7 @@ from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.lock import locked
 from scena.training.loop import TrainingLoop
 from scena.training.numerics import checked_numerics
+from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
 from scena.training.params import TrainerParams
 from scena.training.preparing import prepare_run
 from scena.training.resumption import Resumption
@@ -100,13 +103,23 @@ class Trainer:
                 settle_paths(directory, params)
                 if params.random_seed is None:
                     params.random_seed = random.SystemRandom().randrange(2**31)
-            with log_file(run_paths(directory, params).logs):
+                self.scenario.store(directory, params)
+            with self._claimed(directory, before), log_file(run_paths(directory, params).logs):
                 if before is not None:
                     before.report()
-                else:
-                    self.scenario.store(directory, params)
                 self._train(directory, list(callbacks), requests, before, start, link)
         return self.history
+
+    @contextmanager
+    def _claimed(self, directory: Path, before: Resumption | None) -> Iterator[None]:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(claimed(directory, self.params, fresh=before is None))
+            except TrainingError:
+                if before is None:
+                    withdraw(directory)
+                raise
+            yield
 
     def create_callbacks(self, run: TrainingRun) -> list[keras.callbacks.Callback]:
         """Scena's own callbacks; a subclass may add more."""
@@ -143,6 +156,7 @@ class Trainer:
                 self._lead(run, callbacks, requests, before, start)
         except ScenaError as error:
             if before is None and (run is None or (isinstance(error, DataError) and run.progress.step == 0)):
+                release(directory, self.params)
                 withdraw(directory)
             raise
 
@@ -161,7 +175,12 @@ class Trainer:
         for callback in [*own, *callbacks]:
             if isinstance(callback, TrainerCallback):
                 callback.set_run(run)
-        store = CheckpointStore(run.paths.checkpoint, params.keep_checkpoints, params.keep_every_checkpoint)
+        store = CheckpointStore(
+            run.paths.checkpoint,
+            params.keep_checkpoints,
+            params.keep_every_checkpoint,
+            run_identity(run.directory),
+        )
         state = TrainingState(run, [*own, *callbacks], store)
         if before is not None:
             before.restore(state, start)
@@ -230,4 +249,5 @@ class Trainer:
 
 def _resume_command(run: TrainingRun) -> str:
     together = run.params.device.dist_strategy == "multi_worker"
-    return f"scena {'launch --workers N ' if together else ''}resume {run.directory}"
+    outside = flags_for(paths_outside(run.directory, run.params))
+    return f"scena {'launch --workers N ' if together else ''}resume {shlex.quote(str(run.directory))}{outside}"

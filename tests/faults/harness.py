@@ -109,7 +109,7 @@ def fingerprint(directory: Path) -> dict[str, Any]:
     state["callbacks"].pop("TensorBoardEvents", None)
     for row in state["callbacks"]["HistoryWriter"]["rows"]:
         row.pop("seconds", None)
-    for leave_out in ("number", "environment"):
+    for leave_out in ("number", "environment", "run"):
         state.pop(leave_out)
     for entry in state["variables"]:
         entry.pop("path")  # Keras numbers them anew in each process

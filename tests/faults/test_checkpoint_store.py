@@ -19,7 +19,7 @@ FIXTURES = Path(__file__).with_name("formats")
 def put(store: CheckpointStore, step: int, number: int, pinned: int | None = None) -> None:
     buffer = TensorBuffer()
     buffer.fill({"model/0": np.float32(step)[None]})
-    state = StoredState(FORMAT, {"step": step}, {}, [], {}, {}, number)
+    state = StoredState(FORMAT, {"step": step}, {}, [], {}, number=number, run=store.run)
     store.begin(step)
     store.commit(step, buffer, state, pinned)
 

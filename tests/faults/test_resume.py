@@ -3,6 +3,7 @@
 import fcntl
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,16 @@ def test_parts_may_be_elsewhere(zygote: Zygote, expected: dict[str, Any], tmp_pa
     child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *FLAGS, *elsewhere, log=log)
     while not (parts["checkpoint_dir"] / "12").exists():
         assert child.wait_for("Training ")
-    child.kill()
+    child.kill(signal.SIGTERM)
     child.wait()
+    words = " ".join(elsewhere)
+    assert f"go on with: scena resume {directory} {words}" in log.read_text()
     moved = directory.rename(tmp_path / "moved")
-    assert zygote.run("resume", moved, log=log) == 0, log.read_text()
+    before = sorted(tmp_path.rglob("*"))
+    assert zygote.run("resume", moved, log=log) == 1
+    assert f"name them again if you trust it: scena resume {moved} {words}" in log.read_text()
+    assert before == sorted(tmp_path.rglob("*"))
+    assert zygote.run("resume", moved, *elsewhere, log=log) == 0, log.read_text()
     assert not {"checkpoint", "tensorboard", "train.log", "best", "export"} & {path.name for path in moved.iterdir()}
     together = tmp_path / "together"
     shutil.copytree(moved, together)

@@ -77,6 +77,8 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
         return _write_elsewhere(params, target, progress, found)
     if target.exists() and not params.force:
         raise DataError(f"{str(target)!r} exists already. Nothing was written; --force replaces it.")
+    if target.exists() and not (target / INFO_FILE).exists() and any(target.iterdir()):
+        raise DataError(f"{str(target)!r} is no data set, so --force does not replace it: it has no {INFO_FILE}.")
     make_folder(output)
     aside = output / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)

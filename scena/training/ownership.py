@@ -1,0 +1,150 @@
+"""Which directories belong to a run: it never writes into, or removes from, what is another's.
+
+A run has an identity, drawn when it starts and stored with its parameters; its checkpoints carry it. Directories outside the
+run's own (`checkpoint_dir`, `log_dir`, `export_dir`) hold a file that names the run that uses them.
+"""
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from scena.durable import write_file
+from scena.training.directory import PARAMS, RunPaths, run_paths
+from scena.training.errors import TrainingError
+from scena.training.event_files import cut_back
+from scena.training.lock import locked
+
+OWNER = ".scena-run.json"
+_DIRECTORIES = ("checkpoint_dir", "log_dir", "export_dir")
+
+
+def run_identity(directory: Path) -> str:
+    """The identity of the run in a directory, empty if it has none."""
+    found = _json(directory / PARAMS).get("run")
+    return found if isinstance(found, str) else ""
+
+
+def paths_outside(directory: Path, params: Any) -> dict[str, str]:
+    """The places outside its directory that a run writes to, by the flag that names each."""
+    own = directory.resolve()
+    places = dict(zip(_DIRECTORIES, run_paths(directory, params)[1:], strict=True))
+    resolved = {f"trainer.{name}": place.resolve() for name, place in places.items()}
+    found = {flag: str(place) for flag, place in resolved.items() if not place.is_relative_to(own)}
+    for name in type(params.gen).__params__:
+        cache = getattr(getattr(params.gen, name), "cache_dir", None)
+        if cache is not None and not Path(cache).resolve().is_relative_to(own):
+            found[f"{name}.cache_dir"] = str(cache)
+    return found
+
+
+def flags_for(places: dict[str, str]) -> str:
+    """These places as words of a command line, each with a space before it."""
+    return "".join(f" --{flag} {shlex.quote(place)}" for flag, place in places.items())
+
+
+def forget_paths(params: Any, places: dict[str, str]) -> None:
+    """Takes stored places out of parameters, so that only the user's own flags name them."""
+    for flag in places:
+        owner, name = _owner(params, flag)
+        setattr(owner, name, None)
+
+
+def check_repeated(directory: Path, params: Any, places: dict[str, str], words: Sequence[str]) -> None:
+    """Refuses to write to stored places outside a run's directory that the user has not named again.
+
+    Raises:
+        TrainingError: one was not named.
+    """
+    missing = {flag: place for flag, place in places.items() if getattr(*_owner(params, flag)) is None}
+    if missing:
+        raise TrainingError(
+            f"The run in {directory} writes to places outside its directory; name them again if you trust it: "
+            f"scena resume {shlex.join(words)}{flags_for(missing)}"
+        )
+
+
+def _owner(params: Any, flag: str) -> tuple[Any, str]:
+    part, _, name = flag.partition(".")
+    return (params if part == "trainer" else getattr(params.gen, part)), name
+
+
+@contextmanager
+def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
+    """Holds the directories of a run outside its own while the block runs.
+
+    Args:
+        directory: the run's directory.
+        params: its parameters, with settled paths.
+        fresh: whether the run is new, so that nothing in them can be its own.
+
+    Raises:
+        TrainingError: one cannot be written, is another run's, or holds what the run would overwrite.
+    """
+    paths = run_paths(directory, params)
+    with ExitStack() as stack:
+        for flag, place in _claims(directory, params).items():
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(place))
+                _check_owner(place, directory, flag)
+                if fresh:
+                    _check_free(paths, place, flag)
+                owner = {"run": run_identity(directory), "directory": str(directory.absolute())}
+                write_file(place / OWNER, json.dumps(owner))
+            except OSError as error:
+                raise TrainingError(f"Cannot write to --{flag} {place}: {error.strerror or error}.") from error
+        yield
+
+
+def release(directory: Path, params: Any) -> None:
+    """Gives up the directories outside of a run that failed before its first step."""
+    for place in _claims(directory, params).values():
+        (place / OWNER).unlink(missing_ok=True)
+        if place == run_paths(directory, params).logs.resolve():
+            cut_back(run_paths(directory, params).tensorboard, {})
+
+
+def _claims(directory: Path, params: Any) -> dict[str, Path]:
+    """The directories outside, each once."""
+    outside = paths_outside(directory, params)
+    places = {flag: Path(place) for flag, place in outside.items() if flag.startswith("trainer.")}
+    return {flag: place for flag, place in places.items() if flag == next(f for f, p in places.items() if p == place)}
+
+
+def _check_owner(place: Path, directory: Path, flag: str) -> None:
+    owner = _json(place / OWNER)
+    identity, where = owner.get("run"), owner.get("directory")
+    if not owner or not isinstance(where, str):
+        return
+    moved = identity == run_identity(directory) and (
+        Path(where).resolve() == directory.resolve() or run_identity(Path(where)) != identity
+    )
+    if not moved:
+        raise TrainingError(f"--{flag} {place} belongs to the run {where}. Give each run a directory of its own.")
+
+
+def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
+    """Refuses to start where files lie that the run would take for its own."""
+    taken = [
+        path
+        for path in (paths.best, paths.export, paths.tensorboard)
+        if path.parent.resolve() == place and path.exists()
+    ]
+    if paths.checkpoint.resolve() == place:
+        taken += sorted(place / name for name in os.listdir(place) if name.isdecimal())
+    if taken:
+        raise TrainingError(
+            f"--{flag} {place} already holds {taken[0].name}, which is not this run's. Choose a directory without it."
+        )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
