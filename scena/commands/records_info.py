@@ -15,7 +15,7 @@ class InfoOptions(Params):
     salvage: Path | None = param(None, help="copy all whole records of damaged files into this folder")
     contact_sheet: Path | None = param(None, help="write a picture of some records to this file")
     samples: int = param(40, ge=1, help="pictures in the contact sheet")
-    seed: int = param(0, help="which records the contact sheet shows")
+    seed: int = param(0, ge=0, lt=2**32, help="which records the contact sheet shows")
 
 
 def run(arguments: list[str]) -> int:

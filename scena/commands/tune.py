@@ -50,7 +50,7 @@ class TuneOptions(ImportOptions):
     output: Path | None = param(None, help="where everything goes")
     storage: str | None = param(None, help="the database of the study")
     study: str | None = param(None, help="the name of the study")
-    seed: int | None = param(None, ge=0, help="makes the draw of values repeatable")
+    seed: int | None = param(None, ge=0, lt=2**32, help="makes the draw of values repeatable")
     gpus: list[int] = param([], help="the GPUs to use")
     cpus: list[int] = param([], help="how many runs at once on the CPU, or the numbers of their slots")
     per_device: int = param(1, ge=1, help="trials at once on each device")

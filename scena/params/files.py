@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
-from scena.params.layers import Section, entries_of, merge_into
+from scena.params.layers import Section, entries_of, merge_into, nest_instead
 from scena.params.nodes import Index
 from scena.params.origins import Origins
 from scena.params.selection import CLASS
@@ -112,6 +112,8 @@ def _layers(source: Source, document: Section, known: set[str]) -> list[Section]
 def _neither(path: str, document: Section, known: set[str]) -> list[Section]:
     names = ", ".join(document)
     first = next(iter(document))
+    if (dotted := document.dotted()) is not None and dotted.partition(".")[0] in known:
+        raise ParamsError(f"{document.origins[dotted]}: {nest_instead(dotted)}")
     hint = did_you_mean(first, known)
     if hint or not all(isinstance(value, dict) for value in document.values()):
         raise ParamsError(f"{document.origins[first]}: {first} does not exist{hint}")

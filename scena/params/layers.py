@@ -4,6 +4,7 @@ Choices of classes come first, parents before children, because they decide whic
 values.
 """
 
+import functools
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,17 @@ class Section(dict[str, Any]):
         super().__init__(values or {})
         self.origins: dict[str, str] = dict(origins or {})
 
+    def dotted(self) -> str | None:
+        """The first key that is no single name, as in `trainer.epochs: 3`; `module:Name` is a single one."""
+        return next((key for key in self if "." in key and ":" not in key), None)
+
+
+def nest_instead(key: str) -> str:
+    """What to say about a key with dots. Files nest names, so that each value has one place, which the schema knows."""
+    *parents, last = key.split(".")
+    nested = functools.reduce(lambda inner, name: f"{name}: {{{inner}}}", reversed(parents), f"{last}: …")
+    return f"a name in a file has no dots; write `{nested}` instead of `{key}: …`"
+
 
 class Entry:
     """One value that was given: under which name, and by whom."""
@@ -44,6 +56,8 @@ class Entry:
     def children(self) -> "list[Entry]":
         """The entries of a mapping, each under its own name; the class name is none of them."""
         origins = self.value.origins if isinstance(self.value, Section) else {}
+        if isinstance(self.value, Section) and (dotted := self.value.dotted()) is not None:
+            raise ParamsError(nest_instead(dotted))
         return [
             Entry(f"{self.name}.{key}", value, origins.get(key, self.origin))
             for key, value in self.value.items()
@@ -72,6 +86,8 @@ def merge(raw: Mapping[str, Any], layer: Mapping[str, Any], cls: type[Params], *
 def entries_of(layer: Mapping[str, Any], origin: str) -> list[Entry]:
     """The top level of a layer as entries."""
     origins = layer.origins if isinstance(layer, Section) else {}
+    if isinstance(layer, Section) and (dotted := layer.dotted()) is not None:
+        raise ParamsError(f"{origins.get(dotted, origin)}: {nest_instead(dotted)}")
     return [Entry(key, value, origins.get(key, origin)) for key, value in layer.items() if key != CLASS]
 
 

@@ -36,15 +36,18 @@ def _object_to_raw(params: Params, kind: Kind, field: Field | None) -> dict[str,
 def value_to_raw(value: Any, hint: Any, field: Field | None) -> Any:
     """One field's value as JSON-able data."""
     kind = kind_of(hint)
+    owner = f"{field.owner.__name__}.{field.name}" if field is not None else "value"
     if kind.form == LEAF or value is None:
-        return leaf_to_raw(value, hint)
+        try:
+            return leaf_to_raw(value, hint)
+        except ParamsError as error:
+            raise ParamsError(f"{owner}: expected {_expected(kind)}. {error}") from None
     if kind.form == PARAMS and isinstance(value, Params):
         return _object_to_raw(value, kind, field)
     if kind.form == LIST and isinstance(value, list | tuple) and all(isinstance(item, Params) for item in value):
         return [_object_to_raw(item, kind, field) for item in value]
     if kind.form == DICT and isinstance(value, dict) and all(isinstance(item, Params) for item in value.values()):
         return {name: _object_to_raw(item, kind, field) for name, item in value.items()}
-    owner = f"{field.owner.__name__}.{field.name}" if field is not None else "value"
     raise ParamsError(f"{owner}: expected {_expected(kind)}, received {shown(value)}")
 
 
@@ -87,8 +90,9 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -
 class _Builder:
     """One pass of `build`: collects errors and goes on, so that a user sees all of them at once."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: Where, *, typed: bool = False) -> None:
         self.where = where
+        self.typed = typed  # the values come from Python, where a text is no number
         self.errors: list[str] = []
 
     def fail(self, path: Path, message: str) -> None:
@@ -162,6 +166,8 @@ class _Builder:
     def leaf(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
         try:
             value = convert(raw, hint)
+            if self.typed and _was_read(raw, value):
+                raise Mismatch(_expected(kind_of(hint)), raw)
         except Mismatch as mismatch:
             self.fail(path, str(mismatch))
             return None
@@ -209,7 +215,51 @@ def _expected(kind: Kind) -> str:
 
 
 def check(params: P) -> P:
-    """Checks a params object made in Python as `build` would (types, bounds, required values) and returns a clean copy
-    of it.
+    """Checks a params object made in Python as `build` would: types, bounds, choices, required values, `__post_init__`.
+
+    What is right in another form takes its declared one in place (a text for a path, a list for a tuple), and `__post_init__` derives
+    its values from those of now. A text for a number is an error here, other than on a command line.
+
+    Returns:
+        The same object.
     """
-    return build(to_raw(params), type(params))
+    builder = _Builder(Where(), typed=True)
+    checked = builder.object(to_raw(params), kind_of(type(params)), None, ())
+    if checked is None or builder.errors:
+        raise ParamsError("\n".join(builder.errors))
+    _adopt(params, checked)
+    return params
+
+
+def _was_read(raw: Any, value: Any) -> bool:
+    """Whether a number, a bool or None was read from a text, or one of them from another."""
+    if isinstance(raw, list) and isinstance(value, list | tuple):
+        return any(map(_was_read, raw, value))
+    if isinstance(raw, dict) and isinstance(value, dict):
+        return any(map(_was_read, raw.values(), value.values()))
+    if isinstance(raw, str):
+        not_finite = isinstance(value, float) and value - value != 0  # `to_raw` writes these as texts
+        return value.__class__ in (bool, int, float, type(None)) and not not_finite
+    return (raw.__class__ is bool) != (value.__class__ is bool) and value.__class__ in (bool, int, float)
+
+
+def _adopt(params: Any, checked: Any) -> Any:
+    """Gives `params` the values of `checked`; returns what stands for it. Objects stay the same where their class does."""
+    if isinstance(params, Params) and type(params) is type(checked):
+        own, new = params.__dict__, checked.__dict__
+        hints = type(params).hints()
+        own.pop("_derived", None)
+        derived = new.get("_derived", {})
+        for name in type(params).__params__:
+            if name in derived or kind_of(hints[name]).hint is not Any:
+                own[name] = _adopt(own[name], new[name])
+        if derived:
+            own["_derived"] = derived
+        return params
+    if isinstance(params, list) and isinstance(checked, list) and len(params) == len(checked):
+        params[:] = map(_adopt, params, checked)
+        return params
+    if isinstance(params, dict) and isinstance(checked, dict) and list(params) == list(checked):
+        params.update({name: _adopt(params[name], checked[name]) for name in params})
+        return params
+    return checked

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from scena.data.params import DataGeneratorParams
 from scena.evaluation.params import LAVParams
-from scena.params import Params
+from scena.params import Params, ParamsError, check
 from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
 from scena.scenario.params import ScenarioBaseParams
@@ -203,8 +203,30 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[TScenarioParams, TPipelines]) -> "Trainer":
-        """A trainer for these parameters; `.train()` runs it."""
+        """A trainer for these parameters; `.train()` runs it.
+
+        Raises:
+            ParamsError: a value is wrong, as the command line would say it.
+        """
+        cls.check_params(params)
         return cls.trainer_cls()(params, cls(params.scenario))
+
+    @classmethod
+    def check_params(cls, params: TrainerParams[TScenarioParams, TPipelines]) -> None:
+        """Checks trainer parameters that were set from Python: their classes, and each value.
+
+        Raises:
+            ParamsError: a value is wrong, as the command line would say it.
+        """
+        for place, name in enumerate(("scenario", "gen")):
+            expected, received = cls._argument(place), getattr(params, name, None)
+            if not isinstance(received, expected):
+                raise ParamsError(
+                    f"{cls.__name__}.create_trainer expects trainer parameters whose {name} is {expected.__name__}, as "
+                    f"{cls.__name__}.default_trainer_params() gives them. Received: {type(received).__name__} "
+                    f"in {type(params).__name__}."
+                )
+        check(params)
 
     def store(self, directory: Path, trainer_params: Params) -> None:
         """Writes the parameters of a run into its directory."""
@@ -283,8 +305,8 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         """
         from scena.scenario.loading import load_export
 
+        params = check(params or LAVParams())
         loaded = load_export(Path(export_dir), cls)
-        params = params or LAVParams()
         _select(params.device)
         return loaded.scenario.create_lav_for(loaded.build(), params)
 
@@ -301,7 +323,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import compare_code, load_export
 
-        params = params or LAVParams()
+        params = check(params or LAVParams())
         _select(params.device)
         exports = [load_export(Path(directory), cls) for directory in export_dirs]
         compare_code(exports)
@@ -334,7 +356,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import compare_code, load_export
 
-        params = params or PredictorParams()
+        params = check(params or PredictorParams())
         _select(params.device)
         single = isinstance(export_dir, str | Path)
         directories = [export_dir] if isinstance(export_dir, str | Path) else export_dir

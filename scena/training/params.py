@@ -67,7 +67,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         help="steps in one compiled block (default: chosen by the time a step takes; results never depend on it)",
     )
     random_seed: int | None = param(
-        None, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
+        None, ge=0, lt=2**32, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
     )
     force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model")
     profile: bool = param(False, help="record some steps for TensorBoard's Profile tab (extra 'profile')")

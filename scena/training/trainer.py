@@ -14,6 +14,7 @@ from scena.data.errors import DataError
 from scena.devices.errors import WorkerLostError
 from scena.devices.select import select_devices
 from scena.errors import ScenaError
+from scena.params import check
 from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
@@ -81,7 +82,7 @@ class Trainer:
         Raises:
             TrainingInterrupted: a signal or the time limit ended the training; its state is saved.
         """
-        params = self.params
+        params = check(self.params)
         select_devices(params.device)
         check_backend(params)
         link = connect(params)

@@ -27,7 +27,11 @@ class Trigger:
     @classmethod
     def from_param(cls, raw: Any) -> Self:
         """Reads what a user wrote."""
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(raw)) if not isinstance(raw, bool) else None
+        match = (
+            re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z]*)\s*", str(raw))
+            if not isinstance(raw, bool)
+            else None
+        )
         if match is None or match[2] not in _UNITS:
             raise ValueError("an interval such as 1, 2epochs, 200steps, 30s, 10min or 3h")
         unit, factor = _UNITS[match[2]]

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from scena.params import dump_yaml, json_schema
+from scena.params import ParamsError, dump_yaml, json_schema, load
 from scena.params.yaml_reader import read
 from tests.params.test_dump import LINES
 from tests.params.test_files import LONG, SETS, SHORT
@@ -88,6 +88,28 @@ BAD = [
 @pytest.mark.parametrize("text", BAD)
 def test_wrong_files_are_not_valid(validator: Any, text: str, tmp_path: Path) -> None:
     assert not is_valid(validator, text, tmp_path)
+
+
+DOTTED = {
+    "trainer.epochs: 3": "file.yaml:1: a name in a file has no dots; write `trainer: {epochs: …}` instead of `trainer.epochs: …`",
+    "data: {lists: [a]}\nmodel.graph.nodes: [3]": "file.yaml:2: a name in a file has no dots; write `model: {graph: {nodes: …}}`",
+    "data: {lists: [a], weights.a: 3}": "file.yaml:1: data: a name in a file has no dots; write `weights: {a: …}`",
+    "model: {graph.class: MLP}": "file.yaml:1: model: a name in a file has no dots; write `graph: {class: …}`",
+    "default: {trainer.epochs: 3}": "file.yaml:1 (set default): a name in a file has no dots; write `trainer: {epochs: …}`",
+}
+
+
+@pytest.mark.parametrize("text", DOTTED)
+def test_schema_and_loader_agree_that_names_are_nested(validator: Any, text: str, tmp_path: Path) -> None:
+    assert not is_valid(validator, text, tmp_path)
+    with pytest.raises(ParamsError) as caught:
+        load(Root(), [tmp_path / "file.yaml"])
+    assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(DOTTED[text])
+
+
+def test_a_key_of_a_dict_of_plain_values_may_have_dots(validator: Any, tmp_path: Path) -> None:
+    assert is_valid(validator, "data: {lists: [a], weights: {a.b: 3}}", tmp_path)
+    assert load(Root(), [tmp_path / "file.yaml"]).trainer.gen.train_source.weights["a.b"] == 3
 
 
 def test_it_explains_and_knows_defaults() -> None:

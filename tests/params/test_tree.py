@@ -215,6 +215,64 @@ def test_params_made_in_python_can_be_checked() -> None:
         check(ModelParams(n_classes=0))
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_classes": "3"}, "n_classes: expected a whole number, received '3'"),
+        ({"n_classes": True}, "n_classes: expected a whole number, received True"),
+        ({"n_classes": 2.5}, "n_classes: expected a whole number, received 2.5"),
+        ({"n_classes": None}, "n_classes: expected a whole number, received None"),
+        ({"graph": MLP(nodes=[1, "2"])}, "graph.nodes: expected a list of whole numbers, received [1, '2']"),  # type: ignore[list-item]
+        ({"graph": "CNN"}, "ModelParams.graph: expected BackendParams, received 'CNN'"),
+        ({"graph": SourceParams(lists=["a"])}, "graph: unknown BackendParams 'Source'; choose from: CNN, MLP"),
+        (
+            {"n_classes": print},
+            "ModelParams.n_classes: expected a whole number. A value of type builtin_function_or_method",
+        ),
+    ],
+)
+def test_wrong_types_from_python_are_named(changes: dict[str, Any], message: str) -> None:
+    params = ModelParams()
+    for name, value in changes.items():
+        setattr(params, name, value)
+    with pytest.raises(ParamsError) as caught:
+        check(params)
+    assert str(caught.value).startswith(message)
+
+
+def test_checking_gives_values_their_declared_form_in_place() -> None:
+    class Inner(Params):
+        folder: Path = param(Path("a"))
+        size: tuple[int, int] = param((1, 2))
+        rate: float = param(1.0)
+        anything: Any = param(None)
+
+        def __post_init__(self) -> None:
+            self.rate = self.rate or self.size[0] / 2
+
+    class Outer(Params):
+        inner: Inner = param()
+        several: list[Inner] = param([])
+
+    params = Outer(several=[Inner()])
+    inner, item = params.inner, params.several[0]
+    inner.folder, item.folder, inner.size, inner.rate, inner.anything = "b", "c", [8, 9], 0, (1, 2)  # type: ignore[assignment]
+    assert check(params) is params
+    assert params.inner is inner and params.several[0] is item
+    assert (inner.folder, item.folder, inner.size, inner.anything) == (Path("b"), Path("c"), (8, 9), (1, 2))
+    assert inner.rate == 4.0  # derived from the size of now
+    inner.size = (2, 2)
+    assert check(params).inner.rate == 1.0  # and anew
+
+
+def test_infinity_and_not_a_number_are_numbers() -> None:
+    class Limits(Params):
+        low: float = param(float("-inf"))
+        high: float = param(float("nan"))
+
+    assert str(check(Limits())) == str(Limits())
+
+
 def test_numbers_of_numpy_are_stored_as_plain_ones() -> None:
     numpy = pytest.importorskip("numpy")
     raw = to_raw(CNN(filters=numpy.array([1, 2]), dense=numpy.int64(3)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scena import DataPipelineParams, LAVParams, PredictorParams, Resource, Sample
+from scena import DataPipelineParams, LAVParams, ParamsError, PredictorParams, Resource, Sample
 from scena.testing import run_scenario_test
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
@@ -146,3 +146,48 @@ def test_resume_goes_on_with_more_epochs(trained: tuple[Path, list[dict[str, Any
     longer = ToyScenario.create_trainer(params).train(resume=True)
     assert [row["epoch"] for row in longer] == list(range(1, 15))
     assert longer[:11] == history[:11]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("epochs", "3", "epochs: expected a whole number, received '3'"),
+        ("epochs", 0, "epochs must be >= 1, received 0"),
+        ("random_seed", -1, "random_seed must be >= 0, received -1"),
+        ("random_seed", 2**32, "random_seed must be < 4294967296, received 4294967296"),
+        (
+            "precision",
+            "float17",
+            "precision: expected one of float32, mixed_float16, mixed_bfloat16, received 'float17'",
+        ),
+        ("optimizer", HalvesParams(), "optimizer: unknown OptimizerParams 'Halves'; choose from: Adam"),
+        ("gen", HalvesParams(), "ToyScenario.create_trainer expects trainer parameters whose gen is TrainValParams"),
+    ],
+)
+def test_wrong_values_from_python_are_refused_as_on_the_command_line(name: str, value: Any, message: str) -> None:
+    params: Any = ToyScenario.default_trainer_params()
+    setattr(params, name, value)
+    with pytest.raises(ParamsError) as caught:
+        ToyScenario.create_trainer(params)
+    assert str(caught.value).startswith(message)
+
+
+def test_what_is_set_wrong_later_is_found_when_the_training_starts(tmp_path: Path) -> None:
+    params = ToyScenario.default_trainer_params()
+    params.output_dir = tmp_path / "run"
+    trainer = ToyScenario.create_trainer(params)
+    params.gen.train.batch_size = "7"  # type: ignore[assignment]
+    with pytest.raises(ParamsError, match=r"^gen\.train\.batch_size: expected a whole number, received '7'$"):
+        trainer.train()
+    assert not (tmp_path / "run").exists()
+
+
+def test_wrong_values_for_lav_and_prediction_are_refused(tmp_path: Path) -> None:
+    wrong: Any = {"batch_size": "7"}
+    message = r"^pipeline\.batch_size: expected a whole number, received '7'$"
+    with pytest.raises(ParamsError, match=message):
+        ToyScenario.create_lav(tmp_path, LAVParams(pipeline=DataPipelineParams(**wrong)))
+    with pytest.raises(ParamsError, match=message):
+        ToyScenario.create_multi_lav([tmp_path], LAVParams(pipeline=DataPipelineParams(**wrong)))
+    with pytest.raises(ParamsError, match=message):
+        ToyScenario.create_predictor(tmp_path, PredictorParams(pipeline=DataPipelineParams(**wrong)))

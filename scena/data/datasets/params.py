@@ -14,7 +14,7 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
     """A data set with splits."""
 
     split: str | None = param(None, help=SPLIT_HELP)
-    split_seed: int = param(0, help="seed of that tenth")
+    split_seed: int = param(0, ge=0, lt=2**32, help="seed of that tenth")
 
 
 class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):

@@ -67,7 +67,7 @@ class WriteImagesParams(Params):
         aliases=["split_percentages", "data.split_percentages"],
         help="the share of each split; they sum to 1",
     )
-    seed: int = param(0, help="of the split and of the order of records")
+    seed: int = param(0, ge=0, lt=2**32, help="of the split and of the order of records")
     records_per_file: int = param(1000, ge=1, help="records in a file, at most")
     num_files: int | None = param(None, ge=1, help="files for each split instead; classes are spread evenly over them")
     compression: str = param("", choices=["", "GZIP", "ZLIB"], help="compress the files (images hardly get smaller)")

@@ -28,6 +28,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
     @classmethod
     def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":
         """A trainer whose number of classes, and their names, are those of the data set where nothing else was said."""
+        cls.check_params(params)
         source: Any = params.gen.source.create(PipelineMode.TRAINING)
         names = list(source.classes or [])
         network = params.scenario.model.network
