@@ -27,7 +27,7 @@ class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
                 "There is no folder 'flowers'. `python -m examples.imageclassification.draw flowers` draws one; or name the "
                 "folder of your pictures: --data.images FOLDER."
             )
-        source: Any = images.create(PipelineMode.TRAINING)
+        source: Any = params.gen.train_gen().create(PipelineMode.TRAINING)
         params.scenario.data.class_names = list(source.classes)
         return super().create_trainer(params)
 

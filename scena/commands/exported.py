@@ -42,10 +42,16 @@ def open_exports(options: ExportOptions, command: str) -> tuple[AnyScenario, lis
     return scenario, exports
 
 
-def tell_of_limit(parsed: Parsed[Any], flag: str, limit: int | None, *, own_data: bool) -> None:
+def validation_batches(pipelines: Any, **changes: Any) -> Any:
+    """How the run's validation made batches, with some changes; which split to read is said by the source alone."""
+    split = {"split": None} if "split" in type(pipelines.val).__params__ else {}
+    return pipelines.val.replace(**split, **changes)
+
+
+def tell_of_limit(parsed: Parsed[Any], flag: str, which: str, limit: int | None, *, own_data: bool) -> None:
     """Says that the limit of the run's validation holds for other data too, if nobody asked for it."""
     if limit is not None and not own_data and parsed.origins[flag] == "default":
-        logger.warning("Only the first %d samples, as in the run's validation; all of them: --%s None", limit, flag)
+        logger.warning("Only %s %d samples, as in the run's validation; all of them: --%s None", which, limit, flag)
 
 
 def asks_for_help(arguments: list[str]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit
+from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit, validation_batches
 from scena.commands.places import check_file
 from scena.commands.reporting import Reporter
 from scena.commands.results import print_results
@@ -55,16 +55,15 @@ def run(arguments: list[str]) -> int:
     scenario, exports = open_exports(options, "lav")
     pipelines = exports[0].trainer_params.gen
     # each sample counts, also those that do not fill a batch
-    default = LavRoot(
-        data=pipelines.val_gen(), lav=LAVParams(pipeline=pipelines.val.replace(batch_drop_remainder=False))
-    )
+    batches = validation_batches(pipelines, batch_drop_remainder=False)
+    default = LavRoot(data=pipelines.val_gen(), lav=LAVParams(pipeline=batches))
     parsed = parse(default, rest, prog="scena lav", options=options)
     source: DataGeneratorParams | None = parsed.params.data
     if source is None:
         raise ScenarioError("The run had no validation data; name some with --data.")
     check_file("--json", options.json)
     start_work(options)
-    tell_of_limit(parsed, "lav.limit", parsed.params.lav.pipeline.limit, own_data=source == default.data)
+    tell_of_limit(parsed, "lav.limit", "a choice of", parsed.params.lav.pipeline.limit, own_data=source == default.data)
     reporter = Reporter(options.report, exports, source) if options.report is not None else None
     with contextlib.ExitStack() as stack:
         observers = _observers(stack, options, exports)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit
+from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit, validation_batches
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
     scenario, exports = open_exports(options, "predict")
     pipelines = exports[0].trainer_params.gen
     # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
-    pipeline = pipelines.val.replace(batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
+    pipeline = validation_batches(pipelines, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
     default = PredictRoot(data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipeline))
     parsed = parse(default, rest, prog="scena predict", options=options)
     if parsed.params.data is None:
@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
     pipeline = predictor.create_pipeline(parsed.params.data)
     limit = parsed.params.predict.pipeline.limit
     if pipeline.samples_per_epoch() == limit:
-        tell_of_limit(parsed, "pipeline.limit", limit, own_data=parsed.params.data == default.data)
+        tell_of_limit(parsed, "pipeline.limit", "the first", limit, own_data=parsed.params.data == default.data)
     _predict(predictor, pipeline, options.out)
     return 0
 

@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
 
 def preview_pictures(data: Any, gen: Any, options: PreviewOptions) -> list[tuple[Any, str]]:
     """Pictures and texts, row by row."""
-    from scena.data.generator import as_generator, has_random_access
+    from scena.data.generator import as_generator
     from scena.data.modes import PipelineMode
 
     source = gen.train_gen()
@@ -64,8 +64,10 @@ def preview_pictures(data: Any, gen: Any, options: PreviewOptions) -> list[tuple
         "bucket_boundaries": [],
     }
     pipeline = data.create_pipeline(PipelineMode.TRAINING, gen.train.replace(**changes), source)
-    originals: Any = generator if has_random_access(generator) else list(_first(generator, options.samples))
-    rows = [[_picture(originals[index].inputs)] for index in range(min(options.samples, len(originals)))]
+    indices = pipeline.indices()
+    known: Any = generator
+    originals = list(_first(generator, options.samples)) if indices is None else [known[int(i)] for i in indices]
+    rows = [[_picture(sample.inputs)] for sample in originals]
     with pipeline.stream(repeat=True) as stream:
         for place in range(len(rows) * options.copies):
             rows[place % len(rows)].append(_picture(next(stream).inputs, batched=True))

@@ -16,7 +16,8 @@ def run(arguments: list[str]) -> int:
         description="Writes a folder of images (one folder for each class), or a table of paths and labels, as TFRecord files.",
     )
     from scena import logs
-    from scena.data.image.writer import find_images, write_images
+    from scena.data.image.found import find_images
+    from scena.data.image.writer import write_images
     from scena.data.location import located
 
     logs.set_up_console()
@@ -36,10 +37,7 @@ def summary(info: dict[str, Any], folder: str) -> str:
     lines = [f"wrote {folder}: {len(info['classes'])} classes; {', '.join(splits)}"]
     empty = [name for name, split in info["splits"].items() if not split["count"]]
     if empty:
-        lines.append(
-            f"empty: {', '.join(empty)}. Shares are rounded down for each class and the rest goes to {list(info['splits'])[-1]}: "
-            "give more images, or other --split_fractions."
-        )
+        lines.append(f"empty: {', '.join(empty)}. There are too few images for these shares of each class.")
     if info["changed"]:
         lines.append("changed: " + ", ".join(f"{count} {what}" for what, count in info["changed"].items()))
     if info["left_out"]:

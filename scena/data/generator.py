@@ -41,8 +41,12 @@ class DataGenerator(ABC, Generic[P]):
         """What an on-disk cache of its samples depends on beside the parameters: the state of the files it reads."""
         return None
 
-    def epoch_order(self, rng: np.random.Generator) -> Sequence[int] | None:
-        """With random access: the indices of one training epoch, if they are not just a permutation of all samples."""
+    def epoch_order(self, rng: np.random.Generator, chosen: Sequence[int]) -> Sequence[int] | None:
+        """With random access: the indices of one training epoch, if they are not just a permutation of the `chosen` ones."""
+        return None
+
+    def strata(self) -> Sequence[Any] | None:
+        """With random access: the class of each sample, where it is known without reading them; a limit takes its share of each."""
         return None
 
 

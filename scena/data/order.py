@@ -10,28 +10,39 @@ from scena.data.generator import DataGenerator
 from scena.data.modes import PipelineMode
 from scena.data.params import DataPipelineParams
 from scena.data.processor import takes_rng
-from scena.data.rng import LISTS, SHUFFLE, SOURCE, epoch_random
+from scena.data.rng import LIMIT, LISTS, SHUFFLE, SOURCE, epoch_random
 from scena.data.sample import Sample
+from scena.data.selection import representative_order
 
 T = TypeVar("T")
 
 
-def epoch_indices(
-    generator: Any, params: DataPipelineParams, mode: PipelineMode, seed: int, epoch: int
-) -> Sequence[int]:
-    """The indices of one epoch of a source with random access, in their order."""
+def limited_indices(generator: Any, params: DataPipelineParams, mode: PipelineMode, seed: int) -> Sequence[int]:
+    """The indices that a pipeline reads of a source with random access, ascending: all, or those of the limit.
+
+    The samples of a limit stand for the whole source; those of a smaller limit are among those of a larger one. Predictions
+    answer the first samples instead.
+    """
     count = len(generator)
-    shuffled = mode is PipelineMode.TRAINING and params.shuffle_buffer_size != 0
-    if shuffled:
-        own: Sequence[int] | None = generator.epoch_order(epoch_random(seed, epoch, LISTS))
-        if own is not None:
-            return own[: params.limit] if params.limit else own
-    if params.limit:
-        count = min(count, params.limit)
-    if not shuffled:
+    if params.limit is None or params.limit >= count:
         return range(count)
-    order: Sequence[int] = epoch_random(seed, epoch, SHUFFLE).permutation(count)  # type: ignore[assignment]
-    return order
+    if mode is PipelineMode.PREDICTION or params.limit_from_start:
+        return range(params.limit)
+    order = representative_order(count, epoch_random(seed, 0, LIMIT), generator.strata())
+    chosen: Any = np.sort(order[: params.limit])
+    return chosen
+
+
+def epoch_indices(generator: Any, chosen: Sequence[int], params: DataPipelineParams, mode: PipelineMode, seed: int,
+                  epoch: int) -> Sequence[int]:  # fmt: skip
+    """The `chosen` indices of a source with random access in the order of one epoch."""
+    if mode is not PipelineMode.TRAINING or params.shuffle_buffer_size == 0:
+        return chosen
+    own: Sequence[int] | None = generator.epoch_order(epoch_random(seed, epoch, LISTS), chosen)
+    if own is not None:
+        return own
+    order: Any = epoch_random(seed, epoch, SHUFFLE).permutation(len(chosen))
+    return order if isinstance(chosen, range) else np.asarray(chosen)[order]
 
 
 def stream_samples(generator: DataGenerator[Any], params: DataPipelineParams, mode: PipelineMode, seed: int,

@@ -96,7 +96,12 @@ class DataPipelineParams(Params):
     """How samples become batches."""
 
     batch_size: int = param(16, ge=1, help="samples in a batch")
-    limit: int | None = param(None, ge=1, help="use only the first samples of the source")
+    limit: int | None = param(
+        None,
+        ge=1,
+        help="use only so many samples: a seeded choice from the whole source (the first ones of a stream, and in predict)",
+    )
+    limit_from_start: bool = param(False, hidden=True, help="a limit takes the first samples, as predictions want it")
     num_processes: int | None = param(
         None,
         ge=0,

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import Any, Self
@@ -172,6 +172,10 @@ class DataPipeline:
         """The specs and padding values of the batches."""
         return self._work.collator
 
+    def indices(self, epoch: int = 0) -> Sequence[int] | None:
+        """The indices of an epoch's samples in their order, None for a stream."""
+        return self._work.order(epoch) if self._work.random_access else None
+
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
         generator: Any = self._work.generator
@@ -237,6 +241,9 @@ class DataPipeline:
 
     def prepare(self, progress: Progress | None = None) -> None:
         """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""
+        if not self._prepared and self.params.limit and not self._work.random_access and self.mode.has_targets:
+            source = type(self._work.generator).__name__
+            logger.info("%s is a stream, of which the limit takes the first %d samples.", source, self.params.limit)
         if self.keeps_samples and not self._prepared:
             self._work = stored(self._work, progress)
         self._prepared = True

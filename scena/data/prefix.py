@@ -166,7 +166,7 @@ def _cache_file(work: Work, count: int, folder: Path) -> Path:
         "files": source.fingerprint(),
         "processors": [stored_params(one)[2] for one in params],
         "data": stored_params(work.data)[2],
-        "limit": work.pipeline.limit,
+        "limit": [work.pipeline.limit, work.seed] if work.pipeline.limit else None,  # the seed chooses the samples
         "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
     }
     depends["data"].pop("pre_proc", None)

@@ -32,7 +32,7 @@ class SampleRandom:
         return self._generator
 
 
-SHUFFLE, SOURCE, LISTS = 1 << 40, (1 << 40) + 1, (1 << 40) + 2
+SHUFFLE, SOURCE, LISTS, LIMIT = 1 << 40, (1 << 40) + 1, (1 << 40) + 2, (1 << 40) + 5
 """Processor numbers of draws that belong to no processor."""
 
 

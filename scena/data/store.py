@@ -131,8 +131,11 @@ class StoredSamples(RandomAccessGenerator[Any]):
             arrays.append(raw.view(dtype).reshape(shape))
         return unpack_samples(tree, arrays, records=self.in_memory)[0]
 
-    def epoch_order(self, rng: np.random.Generator) -> Any:
-        return None if self.original is None else self.original.epoch_order(rng)
+    def epoch_order(self, rng: np.random.Generator, chosen: Any) -> Any:
+        return None if self.original is None else self.original.epoch_order(rng, chosen)
+
+    def strata(self) -> Any:
+        return None if self.original is None else self.original.strata()
 
     def __del__(self) -> None:
         with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
 from scena.data.mapping import MappingStep, reason
 from scena.data.modes import PipelineMode
-from scena.data.order import epoch_indices
+from scena.data.order import epoch_indices, limited_indices
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
 from scena.data.piece import Piece
 from scena.data.plan import Segment, plan_segments
@@ -80,6 +80,7 @@ class Work:
         """The part of each batch that is made, if several processes share it; only where `can_shard`."""
         self.clock: Clock | None = None
         """Measures what each part takes, if set before the processors are created."""
+        self._chosen: Sequence[int] | None = None
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._random: tuple[int, SampleRandom] | None = None
 
@@ -129,11 +130,21 @@ class Work:
         work.skipped = self.skipped
         return work
 
+    def chosen(self) -> Sequence[int]:
+        """The samples of a source with random access that are read: all, or those of the limit."""
+        if self._chosen is None:
+            self._chosen = limited_indices(self.generator, self.pipeline, self.mode, self.seed)
+        return self._chosen
+
     def order(self, epoch: int) -> Sequence[int]:
         """The order of a source with random access in `epoch`; the last one is kept."""
         if self._order[0] != epoch:
-            self._order = (epoch, epoch_indices(self.generator, self.pipeline, self.mode, self.seed, epoch))
+            self._order = (epoch, self.new_order(epoch))
         return self._order[1]
+
+    def new_order(self, epoch: int) -> Sequence[int]:
+        """The same for any thread: nothing is kept."""
+        return epoch_indices(self.generator, self.chosen(), self.pipeline, self.mode, self.seed, epoch)
 
     def random(self, epoch: int) -> SampleRandom:
         """The random numbers of `epoch`."""

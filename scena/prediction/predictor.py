@@ -123,7 +123,8 @@ class Predictor:
 
     def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         """The batches that a source is predicted in."""
-        return self.built.data.create_pipeline(self.mode, self.params.pipeline, source)
+        pipeline = self.params.pipeline.replace(limit_from_start=True)
+        return self.built.data.create_pipeline(self.mode, pipeline, source)
 
     def _predicted_directly(self, samples: Sequence[Sample]) -> Iterator[Sample]:
         batch = self._direct[self.mode].batch(samples)

@@ -30,6 +30,8 @@ class LoadedExport:
     """The code that it was made with; None if it does not say."""
     code_compared: bool = False
     """Whether a difference between that code and today's has been reported, or does not matter."""
+    rules: Any = None
+    """The version of the rules by which the run chose its samples."""
 
     def build(self) -> "BuiltModel":
         """Creates the model and loads its weights; warns if the code has changed."""
@@ -47,7 +49,13 @@ def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> Load
     except (DamagedFileError, OSError) as error:
         raise ScenarioError(f"{error}.") from error
     params: Any = resolve_resources(stored_params(description, scenario, directory / EXPORT_FILE), directory)
-    return LoadedExport(directory, scenario(params.scenario), params, stored_fingerprints(description.get("code")))
+    return LoadedExport(
+        directory,
+        scenario(params.scenario),
+        params,
+        stored_fingerprints(description.get("code")),
+        rules=description.get("rules"),
+    )
 
 
 def compare_code(exports: Sequence[LoadedExport], *, strict: bool = False) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from scena.data.params import DataGeneratorParams
+from scena.data.rules import tell_of_rules
 from scena.evaluation.params import LAVParams
 from scena.params import Params, ParamsError, check
 from scena.params.generics import concrete, type_argument
@@ -307,6 +308,7 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         params = check(params or LAVParams())
         loaded = load_export(Path(export_dir), cls)
+        tell_of_rules(loaded.rules, str(loaded.directory))
         _select(params.device)
         return loaded.scenario.create_lav_for(loaded.build(), params)
 
@@ -327,6 +329,8 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         _select(params.device)
         exports = [load_export(Path(directory), cls) for directory in export_dirs]
         compare_code(exports)
+        for export in exports:
+            tell_of_rules(export.rules, str(export.directory))
         check_same_inputs(exports, PipelineMode.EVALUATION)
         lavs = {str(export.directory): export.scenario.create_lav_for(export.build(), params) for export in exports}
         predictors = [

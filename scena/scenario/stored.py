@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.checksums import warn_if_changed, write_checked
+from scena.data.rules import RULES
 from scena.params import Params, ParamsError, build, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
@@ -20,6 +21,7 @@ def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any
     """What is stored about a run: the scenario's name, all parameters, and the versions that made it."""
     return {
         "format": FORMAT,
+        "rules": RULES,
         "scenario": scenario.name(),
         "trainer": to_raw(params),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in ("scena", "keras", "tensorflow", "numpy")}},

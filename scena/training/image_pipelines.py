@@ -26,8 +26,8 @@ class ImagePipelines(TrainerPipelineParamsBase):
 
     def train_gen(self) -> DataGeneratorParams:
         """The data set, with the split of the training."""
-        return self.source.replace(split=self.train.split) if self.train.split is not None else self.source
+        return self.source.shared(self.train.split or self.source.split, self.val.split)
 
     def val_gen(self) -> DataGeneratorParams | None:
-        """The data set, with the split of the validation."""
-        return self.source.replace(split=self.val.split) if self.val.split is not None else self.source
+        """The data set, with the split of the validation: never, unless named, what is trained on."""
+        return self.source.shared(self.val.split, self.train.split or self.source.split)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
+from scena.data.rules import tell_of_rules
 from scena.params import to_raw
 from scena.training.changes import Change, compare, record
 from scena.training.checkpoint import CheckpointStore
@@ -38,7 +39,9 @@ class Resumption:
         self.params = params
         self.scenario = scenario
         self.strict = strict
-        stored = _read(directory / RUN_FILE).get("trainer")
+        description = _read(directory / RUN_FILE)
+        self._rules = description.get("rules")
+        stored = description.get("trainer")
         if not isinstance(stored, dict):
             raise TrainingError(f"{directory} is not the directory of a run: it has no {RUN_FILE} with its parameters.")
         self._paths = _StoredPaths(stored)
@@ -49,6 +52,7 @@ class Resumption:
 
     def report(self) -> None:
         """Says what has changed."""
+        tell_of_rules(self._rules, str(self.directory))
         if not self.changes:
             return
         logger.info("Changed parameters:\n%s", "\n".join(f"  {change}" for change in self.changes))

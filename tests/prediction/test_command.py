@@ -67,4 +67,7 @@ def test_a_limit_of_the_run_that_cuts_other_data_is_said(
         assert len(output.out.splitlines()) == lines
         assert (said in output.err) == (lines == 3)
     assert main(["lav", *COMMAND[1:3], "--export_dir", str(limited), "--data.count", "5"]) == 0
-    assert "all of them: --lav.limit None" in capsys.readouterr().err
+    assert (
+        "Only a choice of 3 samples, as in the run's validation; all of them: --lav.limit None"
+        in capsys.readouterr().err
+    )

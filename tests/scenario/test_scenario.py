@@ -10,6 +10,7 @@ import pytest
 
 from scena import DataPipelineParams, LAVParams, ParamsError, PredictorParams, Resource, Sample
 from scena.testing import run_scenario_test
+from scena.training.resumption import Resumption
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 
@@ -121,9 +122,31 @@ def test_several_models_vote_with_the_mean_of_their_probabilities(
 def test_lav_on_other_data_and_limits(trained: tuple[Path, list[dict[str, Any]]]) -> None:
     run, _ = trained
     params = LAVParams(pipeline=DataPipelineParams(limit=10, batch_size=3))
-    assert ToyScenario.create_lav(run / "best", params).run(HalvesParams(count=50))["acc"] * 10 % 1 == pytest.approx(
-        0, abs=1e-5
-    )
+    right = ToyScenario.create_lav(run / "best", params).run(HalvesParams(count=50))["acc"] * 10
+    assert right == pytest.approx(round(right), abs=1e-5)
+
+
+def test_a_run_of_older_rules_says_that_its_samples_are_others(
+    trained: tuple[Path, list[dict[str, Any]]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = "was made by an earlier Scena: a limit took the first samples then"
+    run = tmp_path / "run"
+    shutil.copytree(trained[0], run)
+    params = ToyScenario.default_trainer_params()
+    params.output_dir = run
+    scenario = ToyScenario(params.scenario)
+    ToyScenario.create_lav(run / "best")
+    Resumption(run, params, scenario).report()
+    assert said not in caplog.text
+    for file in (run / "best" / "scenario.json", run / "trainer_params.json"):
+        stored = json.loads(file.read_text())
+        del stored["rules"]
+        file.write_text(json.dumps(stored))
+    ToyScenario.create_lav(run / "best")
+    assert f"{run / 'best'} {said}" in caplog.text
+    caplog.clear()
+    Resumption(run, params, scenario).report()
+    assert f"{run} {said}" in caplog.text
 
 
 def test_the_same_parameters_train_the_same_model(trained: tuple[Path, list[dict[str, Any]]], tmp_path: Path) -> None:

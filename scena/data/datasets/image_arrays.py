@@ -1,5 +1,6 @@
 """Images of arrays as a source: inputs["image"] is a row, targets["label"] the number of its class."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,9 @@ class ImageArrays(SplitSource[ImageArraysParams]):
         self._labels = labels
         self.classes = [str(number) for number in range(int(labels.max()) + 1)]
         return {"all": len(labels)}
+
+    def labels(self, split: str) -> Sequence[Any] | None:
+        return self._labels.tolist()
 
     def fingerprint(self) -> list[Any]:
         """Size and time of change of both files."""

@@ -1,17 +1,15 @@
 """Image files as a source: inputs["image"] is the encoded image, targets["label"] the number of its class."""
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 from scena.data.datasets.params import ImageFilesParams
 from scena.data.datasets.split_source import SplitSource
-from scena.data.datasets.splits import TRAIN_NAMES, VALIDATION_NAMES
 from scena.data.errors import DataError
-from scena.data.image.found import FoundImages, images_in_folders, images_in_table
+from scena.data.image.found import find_images
 from scena.data.location import (
-    entries,
-    is_folder,
     is_remote,
-    located,
     only_here,
     read_bytes,
     reason_of,
@@ -19,7 +17,7 @@ from scena.data.location import (
 )
 from scena.data.sample import Sample
 
-SPLIT_FOLDERS = {*TRAIN_NAMES, *VALIDATION_NAMES, "test"}
+logger = logging.getLogger("scena.data")
 
 
 class ImageFileSource(SplitSource[ImageFilesParams]):
@@ -31,37 +29,27 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
     def open(self) -> dict[str, int]:
         if only_here(self.params.images, self.params.csv):
             self.main_process = True  # type: ignore[misc]
-        self._found = self._find()
-        names = [found.classes for found in self._found.values()]
-        self.classes = names[0]
-        if any(classes != self.classes for classes in names):
-            raise DataError(
-                f"The splits of {self.title()} have different classes: {dict(zip(self._found, names, strict=True))}."
-            )
-        return {split: len(found.entries) for split, found in self._found.items()}
+        found = find_images(self.params)
+        self.classes = found.classes
+        if found.left_out:
+            most = "; ".join(f"{name} ({reason})" for name, reason in found.left_out[:5])
+            logger.info("%s: left out %s%s.", self.title(), most, "; …" if len(found.left_out) > 5 else "")
+        self._splits = found.splits or {"all": found.entries}
+        return {split: len(entries) for split, entries in self._splits.items()}
 
-    def _find(self) -> dict[str, FoundImages]:
-        params = self.params
-        if params.csv is not None:
-            return {"all": images_in_table(params.csv, folder=params.images, delimiter=params.delimiter, header=params.header,
-                                           path_column=params.path_column, label_column=params.label_column)}  # fmt: skip
-        folder = located(params.images or ".")
-        if is_folder(folder):
-            folders = [path.name for path, inner in entries(folder) if inner]
-            if folders and set(folders) <= SPLIT_FOLDERS:
-                return {name: images_in_folders(folder / name) for name in folders}
-        return {"all": images_in_folders(folder)}
+    def labels(self, split: str) -> Sequence[Any] | None:
+        return [entry.label for entry in self._splits[split]]
 
     def fingerprint(self) -> list[Any]:
         """The images by name, with their classes and, on this machine, size and time of change."""
         return [
             [split, entry.name, entry.label, _state(entry.path)]
-            for split, found in self._found.items()
-            for entry in found.entries
+            for split, entries in self._splits.items()
+            for entry in entries
         ]
 
     def read(self, split: str, place: int) -> Sample:
-        entry = self._found[split].entries[place]
+        entry = self._splits[split][place]
         try:
             data = read_bytes(entry.path)
         except OSError as error:

@@ -4,6 +4,7 @@ import logging
 import os
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ class NamedDataSet(SplitSource[NamedDataSetParams]):
         self.classes = self._backend.classes
         return self._backend.counts
 
+    def labels(self, split: str) -> Sequence[Any] | None:
+        return self._backend.labels(split)
+
     def read(self, split: str, place: int) -> Sample:
         return self._backend.read(split, place)
 
@@ -57,6 +61,10 @@ class ArraySets:
         self.counts = {name: len(labels) for name, (_, labels) in self.splits.items()}
         highest = max(int(labels.max()) for _, labels in self.splits.values())
         self.classes: list[str] | None = [str(number) for number in range(highest + 1)]
+
+    def labels(self, split: str) -> Sequence[Any] | None:
+        """The class of each sample."""
+        return [int(label) for label in self.splits[split][1]]
 
     def read(self, split: str, place: int) -> Sample:
         """One sample."""
@@ -86,6 +94,10 @@ class PreparedSet:
         self._keys = keys[:2] if keys is not None and all(isinstance(key, str) for key in keys) else None
         names = getattr(self._features[self._keys[1]], "names", None) if self._keys else None
         self.classes: list[str] | None = list(names) if names else None
+
+    def labels(self, split: str) -> Sequence[Any] | None:
+        """Not known: they are in the records."""
+        return None
 
     def read(self, split: str, place: int) -> Sample:
         """One sample: inputs and targets as the data set's `supervised_keys` say, else all features as inputs."""

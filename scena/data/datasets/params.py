@@ -1,6 +1,7 @@
 """Parameters of data sets by name and of image files. Pure Python."""
 
 from pathlib import Path
+from typing import Self
 
 from scena.data.location import Location
 from scena.data.params import DataGeneratorParams
@@ -15,6 +16,20 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
 
     split: str | None = param(None, help=SPLIT_HELP)
     split_seed: int = param(0, ge=0, lt=2**32, help="seed of that tenth")
+    beside: list[str] = param([], hidden=True, help="in a training: what the other of training and validation reads")
+
+    def shared(self, split: str | None, other: str | None) -> Self:
+        """One side of a training: what it reads, and what the other side does."""
+        return self.replace(split=split, beside=[other or "", self._identity()])
+
+    def other_split(self) -> str | None:
+        """What the other side of the training reads. For a split that is named, only the very data set of the training counts."""
+        if not self.beside or (self.split is not None and self.beside[1] != self._identity()):
+            return None
+        return self.beside[0]
+
+    def _identity(self) -> str:
+        return repr(self.replace(split=None, beside=[]))
 
 
 class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):
@@ -25,7 +40,7 @@ class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):
 
 
 class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource"):
-    """Image files: a folder for each class (or folders train, validation, … with those), or a table."""
+    """Image files: a folder for each class, or folders train, validation, … with those, or a table."""
 
     images: Location | None = param(None, help="the folder; with csv: what its paths are relative to")
     csv: Location | None = param(None, help="a table of paths and labels")
@@ -34,7 +49,15 @@ class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource")
     )
     header: bool = param(True, help="the first line of the table names its columns")
     path_column: str | None = param(None, help="name or number (from 0) of the column of paths; default: the first")
-    label_column: str | None = param(None, help="the same for labels; default: the second")
+    label_column: str | None = param(
+        None, help="the same for labels; default: the one named label or class, or the second"
+    )
+    split_column: str | None = param(None, help="the same for splits; default: the one named split, if there is one")
+    folders: str = param(
+        "auto",
+        choices=["auto", "classes", "splits"],
+        help="what the folders in `images` are; auto: splits if they are named so (train, validation, test1, …), else classes",
+    )
 
     def __post_init__(self) -> None:
         if self.images is None and self.csv is None:

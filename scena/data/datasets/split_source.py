@@ -1,12 +1,13 @@
 """The base of sources that have splits."""
 
 from abc import abstractmethod
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from scena.data.datasets.params import SplitSourceParams
-from scena.data.datasets.splits import Part, choose_parts
+from scena.data.datasets.splits import Part, Splits
 from scena.data.generator import RandomAccessGenerator
 from scena.data.modes import PipelineMode
 from scena.data.sample import Sample
@@ -26,7 +27,8 @@ class SplitSource(RandomAccessGenerator[P]):
         super().__init__(params, mode)
         self.classes: list[str] | None = None
         self.counts = self.open()
-        self._parts: list[Part] = choose_parts(params.split, mode, self.counts, params.split_seed, self.title())
+        splits = Splits(self.counts, params.split_seed, self.title(), self.labels)
+        self._parts: list[Part] = splits.choose(params.split, mode, params.other_split())
         self._ends = np.cumsum([len(places) for _, places in self._parts])
 
     @abstractmethod
@@ -40,6 +42,15 @@ class SplitSource(RandomAccessGenerator[P]):
     @abstractmethod
     def read(self, split: str, place: int) -> Sample:
         """One sample of a split."""
+
+    def labels(self, split: str) -> Sequence[Any] | None:
+        """The class of each sample of a split, None where it takes reading them."""
+        return None
+
+    def strata(self) -> Sequence[Any] | None:
+        found = [(self.labels(split), places) for split, places in self._parts]
+        known = [np.asarray(labels)[places] for labels, places in found if labels is not None]
+        return np.concatenate(known).tolist() if len(known) == len(found) else None
 
     @property
     def parts(self) -> list[Part]:

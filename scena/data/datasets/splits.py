@@ -1,65 +1,191 @@
-"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+validation`, and what is taken if nothing is said."""
+"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+test`, and what is taken if nothing is said."""
 
 import logging
 import re
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.modes import PipelineMode
+from scena.data.selection import representative_order
 
 logger = logging.getLogger("scena.data")
 
 TRAIN_NAMES = ("train", "training", "all")
 VALIDATION_NAMES = ("validation", "val", "valid", "dev")
+TEST_NAMES = ("test", "testing", "evaluation", "eval")
 _PART = re.compile(r"^(?P<name>[^\[\]+]+)(?:\[(?P<start>-?\d+%?)?:(?P<stop>-?\d+%?)?\])?$")
 Part = tuple[str, np.ndarray[Any, Any]]
 """The name of a split, and the places of the chosen samples in it."""
+Labels = Callable[[str], Sequence[Any] | None]
+"""The class of each sample of a split, None where it takes reading them."""
 
 
-def choose_parts(split: str | None, mode: PipelineMode, counts: dict[str, int], seed: int, name: str) -> list[Part]:
-    """The samples that a pipeline reads.
+class _Term(NamedTuple):
+    """A part as it was written; `whole`: without a slice."""
+
+    name: str
+    places: np.ndarray[Any, Any]
+    whole: bool
+
+
+class Splits:
+    """The splits of a data set, and dividing them between training and validation.
 
     Args:
-        split: as above; None: the training split to train on, the validation split to validate on. A data set without a
-            validation split is validated on a seeded tenth of its training split, which is then not trained on.
-        mode: decides if nothing is said.
-        counts: the number of samples in each split of the data set.
-        seed: of that tenth.
+        counts: the number of samples in each split.
+        seed: of what is kept for validation where there is no split for it.
         name: of the data set, for messages.
+        labels: the classes of the samples, so that each has its share of what is kept.
     """
-    if split is not None:
-        return [_part(text.strip(), counts, name) for text in split.split("+")]
-    train = next((known for known in TRAIN_NAMES if known in counts), None)
-    validation = next((known for known in VALIDATION_NAMES if known in counts), None)
-    if mode is not PipelineMode.TRAINING and validation is not None:
-        return [(validation, np.arange(counts[validation]))]
-    if train is None:
-        raise DataError(f"{name} has the splits {', '.join(counts)}, none of which is for training: name one (split).")
-    if validation is not None:
-        return [(train, np.arange(counts[train]))]
-    count = counts[train]
-    order = np.random.default_rng([seed, count]).permutation(count)
-    tenth = max(1, count // 10) if count > 1 else 0
-    if mode is PipelineMode.TRAINING:
-        return [(train, np.sort(order[tenth:]))]
-    logger.info(
-        "%s has no validation split: %d samples of %s (a tenth, seed %d) are kept for it.", name, tenth, train, seed
-    )
-    return [(train, np.sort(order[:tenth]))]
 
+    def __init__(self, counts: dict[str, int], seed: int, name: str, labels: Labels = lambda split: None) -> None:
+        self.counts = counts
+        self.seed = seed
+        self.name = name
+        self.labels = labels
+        only = next(iter(counts)) if len(counts) == 1 and not {*counts} & {*VALIDATION_NAMES, *TEST_NAMES} else None
+        self.train = next((known for known in TRAIN_NAMES if known in counts), only)
+        self.validation = next((known for known in VALIDATION_NAMES if known in counts), None)
 
-def _part(text: str, counts: dict[str, int], name: str) -> Part:
-    found = _PART.match(text)
-    if found is None:
-        raise DataError(f"A split is written as train, train[:80%] or train[100:200]+test. Received: {text!r}.")
-    split = found["name"].strip()
-    if split not in counts:
-        raise DataError(f"{name} has no split {split!r}; it has {', '.join(counts)}.")
-    count = counts[split]
-    start, stop = _bound(found["start"], count, 0), _bound(found["stop"], count, count)
-    return split, np.arange(start, max(start, stop))
+    def choose(self, split: str | None, mode: PipelineMode, other: str | None = None) -> list[Part]:
+        """The samples that a pipeline reads.
+
+        Args:
+            split: as above. None: the training split to train on, the validation split to validate on. A data set without a
+                validation split is validated on a seeded tenth of its training split, which is then not trained on.
+            mode: whether to train or to validate.
+            other: in a training, what the other of the two reads ("" if nothing is said about it); None: there is no other.
+                Neither gets what the other one has, unless the user named it.
+        """
+        training = mode is PipelineMode.TRAINING
+        if split is not None and other is None and not (self._kept(split) and not training):
+            return [(term.name, term.places) for term in self._terms(split)]
+        if training:
+            validation = None if not other or self._kept(other) else other
+            return self._divided(None if split is None else self._terms(split), validation)[0]
+        if split is None and self.train is None and self.validation is None and len(self.counts) == 1:
+            return self._whole(next(iter(self.counts)))  # a test set on its own
+        trained = self._terms(other, known_only=True) if other else []  # other data may lack its splits
+        read, checked = self._divided(trained or None, None if split is None or self._kept(split) else split)
+        self._tell(read, checked)
+        return checked
+
+    def _divided(self, terms: list[_Term] | None, validation: str | None) -> tuple[list[Part], list[Part]]:
+        """What is trained on, and what is validated on."""
+        if validation is not None:
+            named = [(term.name, term.places) for term in self._terms(validation)]
+            if terms is None:
+                name = self._train_name()
+                return self._not_empty([(name, self._without(name, named))], validation), named
+            return [(term.name, term.places) for term in terms], named
+        if self.validation is not None:
+            read = [(term.name, term.places) for term in terms] if terms else self._whole(self._train_name())
+            rest = self._without(self.validation, read)
+            if not len(rest):
+                raise self._nothing_left()
+            return read, [(self.validation, rest)]
+        return self._with_a_tenth_kept(terms)
+
+    def _with_a_tenth_kept(self, terms: list[_Term] | None) -> tuple[list[Part], list[Part]]:
+        name = self._train_name()
+        terms = terms or [_Term(name, np.arange(self.counts[name]), True)]
+        # who writes `train` leaves the tenth to the validation; who writes train[:100] wants just these
+        free = self._without(name, [(term.name, term.places) for term in terms if not term.whole])
+        count = self.counts[name]
+        tenth = min(len(free), max(1, count // 10)) if count > 1 else 0
+        if count > 1 and not tenth:
+            raise self._nothing_left()
+        labels = self.labels(name)
+        strata = None if labels is None else np.asarray(labels)[free]
+        order = representative_order(len(free), np.random.default_rng([self.seed, count]), strata)
+        kept = [(name, np.sort(free[order[:tenth]]))]
+        read = [
+            (term.name, self._without(name, kept) if term.whole and term.name == name else term.places)
+            for term in terms
+        ]
+        return read, kept
+
+    def _kept(self, split: str) -> bool:
+        """Whether a name stands for the automatic validation: the data set has no split of just that name."""
+        return split in VALIDATION_NAMES and split not in self.counts
+
+    def _whole(self, name: str) -> list[Part]:
+        return [(name, np.arange(self.counts[name]))]
+
+    def _train_name(self) -> str:
+        if self.train is None:
+            raise DataError(
+                f"{self.name} has the splits {', '.join(self.counts)}, none of which is for training: name one (split)."
+            )
+        return self.train
+
+    def _without(self, name: str, parts: list[Part]) -> np.ndarray[Any, Any]:
+        """The places of a split that are in none of some parts."""
+        free = np.ones(self.counts[name], bool)
+        for other, places in parts:
+            if other == name:
+                free[places] = False
+        return np.flatnonzero(free)
+
+    def _not_empty(self, parts: list[Part], validation: str) -> list[Part]:
+        if not any(len(places) for _, places in parts):
+            raise DataError(
+                f"{self.name}: the validation reads all of {parts[0][0]} (split {validation!r}), and nothing is left to train on. "
+                "Name less for it (--val.split), or name what to train on (--train.split)."
+            )
+        return parts
+
+    def _nothing_left(self) -> DataError:
+        where = self.validation or self.train
+        return DataError(
+            f"{self.name}: the training reads all of {where}, and nothing is left to validate on. Name a split for it "
+            f"(--val.split; there are {', '.join(self.counts)}), or read less in training (--train.split)."
+        )
+
+    def _tell(self, train: list[Part], validation: list[Part]) -> None:
+        """Says where the validation samples come from if no split is for them, and if they are trained on."""
+        total = sum(len(places) for _, places in validation)
+        free = sum(len(np.intersect1d(places, self._without(name, train))) for name, places in validation)
+        if free < total:
+            logger.warning("%s: %d of the %d validation samples are trained on.", self.name, total - free, total)
+        elif self.validation is None and [name for name, _ in validation] == [self.train]:
+            logger.info(
+                "%s has no validation split: %d of the %d samples of %s are kept for it (seed %d) and not trained on. "
+                "To read all of them, name the split.",
+                self.name, total, self.counts[validation[0][0]], self.train, self.seed,
+            )  # fmt: skip
+
+    def _terms(self, text: str, known_only: bool = False) -> list[_Term]:
+        terms = [self._term(part.strip()) for part in text.split("+")]
+        unknown = [term for term in terms if isinstance(term, str)]
+        if unknown and not known_only:
+            raise DataError(f"{self.name} has no split {unknown[0]!r}; it has {', '.join(self.counts)}.")
+        return [term for term in terms if not isinstance(term, str)]
+
+    def _term(self, text: str) -> _Term | str:
+        """What a part says; if there is no such split, just its name."""
+        found = _PART.match(text)
+        if found is None:
+            raise DataError(f"A split is written as train, train[:80%] or train[100:200]+test. Received: {text!r}.")
+        name = self._known(found["name"].strip())
+        if name not in self.counts:
+            return name
+        count = self.counts[name]
+        start, stop = _bound(found["start"], count, 0), _bound(found["stop"], count, count)
+        return _Term(name, np.arange(start, max(start, stop)), "[" not in text)
+
+    def _known(self, name: str) -> str:
+        """A split by its name, or by another usual name for the same."""
+        if name in self.counts:
+            return name
+        if name in ("train", "training") and self.train is not None:
+            return self.train
+        if name in VALIDATION_NAMES and self.validation is not None:
+            return self.validation
+        return name
 
 
 def _bound(text: str | None, count: int, default: int) -> int:

@@ -96,8 +96,9 @@ class InterleavedEngine(TensorEngine):
             masks.append(mask)
             first += len(records)
         used = np.concatenate(masks)
-        used[np.flatnonzero(used)[self._count :]] = False  # limit
-        return files, None if used.all() else used
+        limited = np.zeros(len(used), bool)
+        limited[np.flatnonzero(used)[np.asarray(self.work.chosen())]] = True
+        return files, None if limited.all() else limited
 
     def _automatic_buffer(self) -> int:
         files = [file for split, _ in self.source.parts for file in self.source.sets[split].files]

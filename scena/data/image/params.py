@@ -47,7 +47,7 @@ class WriteImagesParams(Params):
     images: Location | None = param(
         None,
         aliases=["data.images_dir_path"],
-        help="a folder with a folder of images for each class; with csv: what paths are relative to",
+        help="a folder with a folder of images for each class, or with splits that have those; with csv: what paths are relative to",
     )
     csv: Location | None = param(
         None, aliases=["data.annotation_file_path"], help="a table of paths and labels instead"
@@ -57,9 +57,21 @@ class WriteImagesParams(Params):
     )
     header: bool = param(True, help="the first line of the table names its columns")
     path_column: str | None = param(None, help="name or number (from 0) of the column of paths; default: the first")
-    label_column: str | None = param(None, help="the same for labels; default: the second")
+    label_column: str | None = param(
+        None, help="the same for labels; default: the one named label or class, or the second"
+    )
+    split_column: str | None = param(None, help="the same for splits; default: the one named split, if there is one")
+    folders: str = param(
+        "auto",
+        choices=["auto", "classes", "splits"],
+        help="what the folders in `images` are; auto: splits if they are named so (train, validation, test1, …), else classes",
+    )
     preparation: ImagePreparationParams = param(inline=True, help="how images are changed")
-    split_names: list[str] = param(["train", "validation", "test"], aliases=["data.split_names"], help="the splits")
+    split_names: list[str] = param(
+        ["train", "validation", "test"],
+        aliases=["data.split_names"],
+        help="the splits to make; a folder or table that is divided already keeps its own",
+    )
     split_fractions: list[float] = param(
         [0.8, 0.1, 0.1],
         ge=0,

@@ -23,7 +23,6 @@ from scena.data.image.augment.params import AugmentParams, ImagePipelineParams
 from scena.data.image.augment.random import keys_of
 from scena.data.inprocess import InProcessEngine, empty
 from scena.data.modes import PipelineMode
-from scena.data.order import epoch_indices
 from scena.data.pipeline import DataPipeline
 from scena.data.store import StoredSamples
 from scena.data.work import Work
@@ -202,7 +201,7 @@ class TensorEngine:
         epoch, first, repeat = self._start.epoch, self._start.samples, self._repeat
         end = sum(self._sizes)
         while True:
-            order = epoch_indices(self.source, work.pipeline, work.mode, work.seed, epoch)
+            order = work.new_order(epoch)
             for start in range(first, end, size):
                 ordinals = range(start, min(start + size, end))
                 indices = [int(order[ordinal]) for ordinal in ordinals]

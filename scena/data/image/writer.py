@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from scena.data.errors import DataError
-from scena.data.image.found import FoundImages, ImageEntry, as_report, images_in_folders, images_in_table, printable
+from scena.data.image.found import FoundImages, ImageEntry, as_report, find_images, printable
 from scena.data.image.params import ImagePreparationParams, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
 from scena.data.image.splits import balanced_splits, spread_over_files
@@ -46,21 +46,6 @@ _TOGETHER = 4
 """Images that a thread prepares at a time: waking up for each one costs more than waiting for some."""
 
 
-def find_images(params: WriteImagesParams) -> FoundImages:
-    """The images that are to be written."""
-    if params.csv is None:
-        assert params.images is not None
-        return images_in_folders(params.images)
-    return images_in_table(
-        params.csv,
-        folder=params.images,
-        delimiter=params.delimiter,
-        header=params.header,
-        path_column=params.path_column,
-        label_column=params.label_column,
-    )
-
-
 def write_images(params: WriteImagesParams, progress: Progress = lambda count: None,
                  found: FoundImages | None = None) -> dict[str, Any]:  # fmt: skip
     """Writes a data set of images; returns its info.
@@ -71,6 +56,7 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
         found: the images, if they were looked for already.
     """
     found = found or find_images(params)
+    check_splits(params, found)
     output = located(params.output)
     target = output / (params.name or _default_name(params))
     if is_remote(output):
@@ -93,6 +79,19 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return info
+
+
+def check_splits(params: WriteImagesParams, found: FoundImages) -> None:
+    """Raises if splits are asked for that the images do not have: a division that was made before is kept."""
+    default = WriteImagesParams(output=params.output, images=params.images, csv=params.csv)
+    asked = (params.split_names, params.split_fractions) != (default.split_names, default.split_fractions)
+    if found.splits and asked:
+        where = str(params.csv or params.images)
+        first = next(iter(found.splits))
+        raise DataError(
+            f"{where!r} is divided already, into {', '.join(found.splits)}: leave split_names and split_fractions out to keep that"
+            + ("." if params.csv else f", or name one of its folders, {str(located(where) / first)!r} for example.")
+        )
 
 
 def _write_elsewhere(params: WriteImagesParams, target: Any, progress: Progress, found: FoundImages) -> dict[str, Any]:
@@ -121,7 +120,7 @@ def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, 
     entries, left_out = found.entries, list(found.left_out)
     while True:
         make_folder(aside)
-        bad, info = _write_splits(params, found.classes, entries, aside, progress)
+        bad, info = _write_splits(params, found.classes, _divided(params, found, entries), aside, progress)
         if not bad:
             break
         left_out += [(printable(entry.name), reason) for entry, reason in bad.items()]
@@ -136,14 +135,22 @@ def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, 
     return info
 
 
-def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[ImageEntry], folder: Path,
+def _divided(params: WriteImagesParams, found: FoundImages, entries: list[ImageEntry]) -> dict[str, list[ImageEntry]]:
+    """The splits as they were given, or made by share."""
+    if not found.splits:
+        return balanced_splits(entries, params.split_names, params.split_fractions, params.seed)
+    readable = set(entries)
+    return {name: [entry for entry in members if entry in readable] for name, members in found.splits.items()}
+
+
+def _write_splits(params: WriteImagesParams, classes: list[str], splits: dict[str, list[ImageEntry]], folder: Path,
                   progress: Progress) -> tuple[dict[ImageEntry, str], dict[str, Any]]:  # fmt: skip
-    splits = balanced_splits(entries, params.split_names, params.split_fractions, params.seed)
     bad: dict[ImageEntry, str] = {}
     changes: Counter[str] = Counter()
     sizes: list[tuple[int, int]] = []
     statistics = ChannelStatistics()
-    counted = _counted(splits[params.split_names[0]], params.seed)
+    first = next(iter(splits))
+    counted = _counted(splits[first], params.seed)
     described: dict[str, Any] = {}
     with prepared_images(params.preparation, params.workers) as prepare:
         for split, members in splits.items():
@@ -169,7 +176,7 @@ def _write_splits(params: WriteImagesParams, classes: list[str], entries: list[I
         "classes": classes,
         "splits": described,
         "sizes": _size_range(sizes),
-        "statistics": {"of": params.split_names[0], "images": len(counted), **statistics.to_json()},
+        "statistics": {"of": first, "images": len(counted), **statistics.to_json()},
         "processing": params.preparation.processing.value,
         "max_edge": params.preparation.max_edge,
         "seed": params.seed,

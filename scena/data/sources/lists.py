@@ -53,24 +53,27 @@ class ListFileGenerator(RandomAccessGenerator[P]):
         """The lines themselves (what the files they name hold is not looked at)."""
         return self.lines
 
-    def epoch_order(self, rng: np.random.Generator) -> Sequence[int] | None:
+    def strata(self) -> Sequence[int]:
+        """The list of each line."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes).tolist()
+
+    def epoch_order(self, rng: np.random.Generator, chosen: Sequence[int]) -> Sequence[int] | None:
         """A random mixture of the lists by ratio."""
         if not self.params.list_ratios:
             return None
-        ratios = np.array([r if n else 0.0 for r, n in zip(self.params.list_ratios, self.sizes, strict=True)])
-        total = int(sum(n for n, r in zip(self.sizes, ratios, strict=True) if r))
+        lists = np.split(np.asarray(chosen), np.searchsorted(chosen, np.cumsum(self.sizes)[:-1]))
+        ratios = np.array([r if len(lines) else 0.0 for r, lines in zip(self.params.list_ratios, lists, strict=True)])
+        total = int(sum(len(lines) for lines, r in zip(lists, ratios, strict=True) if r))
         if not total:
             return []
         choices = rng.choice(len(ratios), size=total, p=ratios / ratios.sum())
         order = np.empty(total, np.int64)
-        first = 0
-        for number, size in enumerate(self.sizes):
+        for number, lines in enumerate(lists):
             places = np.flatnonzero(choices == number)
-            rounds = -(-len(places) // size) if size else 0
-            drawn = [rng.permutation(size) for _ in range(rounds)]
+            rounds = -(-len(places) // len(lines)) if len(lines) else 0
+            drawn = [lines[rng.permutation(len(lines))] for _ in range(rounds)]
             if drawn:
-                order[places] = np.concatenate(drawn)[: len(places)] + first
-            first += size
+                order[places] = np.concatenate(drawn)[: len(places)]
         return order.tolist()
 
 

@@ -29,7 +29,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
     def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":
         """A trainer whose number of classes, and their names, are those of the data set where nothing else was said."""
         cls.check_params(params)
-        source: Any = params.gen.source.create(PipelineMode.TRAINING)
+        source: Any = params.gen.train_gen().create(PipelineMode.TRAINING)
         names = list(source.classes or [])
         network = params.scenario.model.network
         if not network.num_classes and not names:

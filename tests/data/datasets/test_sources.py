@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,31 @@ import pytest
 from scena.data import DataError, PipelineMode
 from scena.data.datasets import named
 from scena.data.datasets.params import ImageArraysParams, ImageFilesParams, ImageRecordsParams, NamedDataSetParams
-from scena.data.datasets.splits import choose_parts
+from scena.data.datasets.splits import Splits
+from scena.data.image.augment.params import ImageDataParams
+from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.sources.params import ArrayGeneratorParams
+from scena.training.image_pipelines import ImagePipelines
 from tests.data.image.pictures import class_folders, picture
 
 TRAINING, EVALUATION = PipelineMode.TRAINING, PipelineMode.EVALUATION
 COUNTS = {"train": 200, "test": 30}
 
 
-def places(split: str | None, mode: PipelineMode = TRAINING, counts: dict[str, int] = COUNTS, seed: int = 0) -> Any:
-    return [(name, part.tolist()) for name, part in choose_parts(split, mode, counts, seed, "The data set")]
+def places(split: str | None, mode: PipelineMode = TRAINING, counts: dict[str, int] = COUNTS, seed: int = 0,
+           other: str | None = None) -> Any:  # fmt: skip
+    return [(name, part.tolist()) for name, part in Splits(counts, seed, "The data set").choose(split, mode, other)]
+
+
+def sides(train: str | None, validation: str | None, counts: dict[str, int] = COUNTS) -> Any:
+    """What a training reads, and what its validation does, as sets of (split, place)."""
+    parts = (
+        places(train, TRAINING, counts, other=validation or ""),
+        places(validation, EVALUATION, counts, other=train or ""),
+    )
+    return [{(name, place) for name, members in side for place in members} for side in parts]
 
 
 def test_split_expressions() -> None:
@@ -40,7 +54,9 @@ def test_split_expressions() -> None:
 def test_a_seeded_tenth_is_kept_for_validation(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "scena.data"):
         ((_, validation),) = places(None, EVALUATION)
-    assert "no validation split: 20 samples of train (a tenth, seed 0)" in caplog.text
+    assert (
+        "no validation split: 20 of the 200 samples of train are kept for it (seed 0) and not trained on" in caplog.text
+    )
     ((_, train),) = places(None, TRAINING)
     assert sorted(train + validation) == list(range(200))
     assert len(validation) == 20
@@ -48,6 +64,71 @@ def test_a_seeded_tenth_is_kept_for_validation(caplog: pytest.LogCaptureFixture)
     both = {"train": 10, "validation": 5}
     assert places(None, TRAINING, both) == [("train", list(range(10)))]
     assert places(None, EVALUATION, both) == [("validation", list(range(5)))]
+
+
+@pytest.mark.parametrize(
+    "train", [None, "train", "training", "train[:50%]", "train[:95%]", "train+test", "test[:10]+train"]
+)
+@pytest.mark.parametrize("validation", [None, "validation", "val"])
+def test_automatic_validation_is_never_trained_on(train: str | None, validation: str | None) -> None:
+    trained, validated = sides(train, validation)
+    assert not trained & validated
+    assert len(validated) == (10 if train == "train[:95%]" else 20)
+    if train == "train[:50%]":
+        assert len(trained) == 100  # a slice is read as it was written
+
+
+def test_what_the_other_side_names_is_left_to_it(caplog: pytest.LogCaptureFixture) -> None:
+    trained, validated = sides(None, "test")
+    assert (len(trained), len(validated)) == (200, 30)  # nothing is kept back for nobody
+    trained, validated = sides(None, "train[:10%]")
+    assert (len(trained), len(validated)) == (180, 20) and not trained & validated
+    assert "trained on" not in caplog.text
+    trained, validated = sides("train", "train[:10%]")
+    assert len(trained & validated) == 20
+    assert "The data set: 20 of the 20 validation samples are trained on." in caplog.text
+
+
+def test_a_training_that_leaves_nothing_to_validate_on_is_refused() -> None:
+    for train, counts in (("train[:]", COUNTS), ("train+validation", {"train": 9, "validation": 3})):
+        with pytest.raises(
+            DataError, match=r"the training reads all of \w+, and nothing is left to validate on. Name a split"
+        ):
+            sides(train, None, counts)
+    with pytest.raises(DataError, match="the validation reads all of train .* nothing is left to train on"):
+        sides(None, "train")
+
+
+def test_sets_with_one_split() -> None:
+    assert places(None, EVALUATION, {"test": 7}) == [("test", list(range(7)))]
+    assert places(None, PipelineMode.PREDICTION, {"test": 7}, other="train") == [("test", list(range(7)))]
+    with pytest.raises(DataError, match="none of which is for training"):
+        places(None, TRAINING, {"test": 7})
+    assert len(places(None, TRAINING, {"data": 50})[0][1]) == 45
+
+
+def test_the_tenth_and_a_limit_hold_each_class(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "flowers", {"daisy": 30, "rose": 20, "tulip": 10})
+    validation = ImageFilesParams(images=root).create(EVALUATION)
+    assert Counter(validation.strata()) == {0: 3, 1: 2, 2: 1}
+    pipelines = ImagePipelines(source=ImageFilesParams(images=root))
+    pipelines.train.limit, pipelines.val.limit = 12, 3
+    data = ImageData(ImageDataParams(image_shape=[8, 8, 3]))
+    for pipeline, expected in ((pipelines.train_data(data, seed=5), [6, 4, 2]), (pipelines.val_data(data), [2, 1, 0])):
+        with pipeline.stream(repeat=False) as batches:
+            labels = [int(label) for batch in batches for label in batch.targets["label"]]
+        assert np.abs(np.bincount(labels, minlength=3) - expected).max() <= 1 and len(labels) == sum(expected)
+
+
+def test_a_training_with_a_named_split_validates_on_other_samples(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "flowers", {"daisy": 30, "rose": 30})
+    for split in ("train", "all", "all[:50%]"):
+        for field in ("train", "source"):
+            pipelines = ImagePipelines(source=ImageFilesParams(images=root))
+            getattr(pipelines, field).split = split
+            train, validation = pipelines.train_gen().create(TRAINING), pipelines.val_gen().create(EVALUATION)
+            names = [{source[i].meta["name"] for i in range(len(source))} for source in (train, validation)]
+            assert names[0] and names[1] and not names[0] & names[1]
 
 
 def test_image_files_in_class_folders(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_options_of_the_pipeline(folder: Path) -> None:
     ):
         assert_equal(batches(folder, 6, "python", **options), batches(folder, 6, "tf.data", **options), 0.03)
     evaluation = batches(folder, 1, "tf.data", mode=PipelineMode.EVALUATION)
-    assert evaluation[0].size == 4
+    assert evaluation[0].size == 5
     prediction = batches(folder, 1, "tf.data", mode=PipelineMode.PREDICTION)
     assert prediction[0].targets == {}
 

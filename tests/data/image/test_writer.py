@@ -11,7 +11,9 @@ import pytest
 from PIL import Image
 
 from scena.data.errors import DataError
+from scena.data.image.found import ImageEntry
 from scena.data.image.params import Processing, WriteImagesParams
+from scena.data.image.splits import balanced_splits
 from scena.data.image.statistics import read_statistics
 from scena.data.image.writer import write_images
 from scena.data.records.record_set import RecordSet, splits_of
@@ -32,14 +34,34 @@ def write(
     return info, {split: RecordSet(folder, split) for split in splits_of(folder)}
 
 
+@pytest.mark.parametrize(
+    ("classes", "each", "fractions", "totals"),
+    [
+        (10, 19, [0.8, 0.1, 0.1], [152, 19, 19]),
+        (10, 4, [0.8, 0.1, 0.1], [32, 4, 4]),
+        (7, 10, [0.7, 0.2, 0.1], [49, 14, 7]),
+        (4, 5, [1.0, 0.0, 0.0], [20, 0, 0]),
+    ],
+)
+def test_shares_are_right_for_each_class_and_in_total(
+    classes: int, each: int, fractions: list[float], totals: list[int]
+) -> None:
+    entries = [ImageEntry(None, f"{n:03d}", label) for label in range(classes) for n in range(each)]
+    splits = balanced_splits(entries, ["a", "b", "c"], fractions, seed=0)
+    assert [len(members) for members in splits.values()] == totals
+    for members, fraction in zip(splits.values(), fractions, strict=True):
+        counts = Counter(entry.label for entry in members)
+        assert all(abs(counts[label] - fraction * each) < 1 for label in range(classes))
+
+
 def test_balanced_splits_with_the_bytes_of_the_files(tmp_path: Path) -> None:
     root = class_folders(tmp_path / "flowers", {"daisy": 20, "rose": 11})
     info, sets = write(tmp_path, root)
     assert info["classes"] == ["daisy", "rose"]
     assert {name: split["classes"] for name, split in info["splits"].items()} == {
-        "train": {"daisy": 16, "rose": 8},
+        "train": {"daisy": 16, "rose": 9},
         "validation": {"daisy": 2, "rose": 1},
-        "test": {"daisy": 2, "rose": 2},
+        "test": {"daisy": 2, "rose": 1},
     }
     seen = Counter()
     for name, records in sets.items():

@@ -87,11 +87,8 @@ def test_a_table_without_some_labels(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "t.csv").write_text("path,label\n0.jpg,a\n1.jpg,\n2.jpg\n,b\n")
     assert main(["records", "write", "--csv", str(tmp_path / "t.csv"), "--output", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"wrote {tmp_path}/out/t: 1 classes; train 0 (1 files), validation 0 (1 files), test 1 (1 files)",
-        (
-            "empty: train, validation. Shares are rounded down for each class and the rest goes to test: give more images, or other "
-            "--split_fractions."
-        ),
+        f"wrote {tmp_path}/out/t: 1 classes; train 1 (1 files), validation 0 (1 files), test 0 (1 files)",
+        "empty: validation, test. There are too few images for these shares of each class.",
         "left out 3:",
         "  1.jpg: line 3 of the table gives no label",
         "  2.jpg: line 4 of the table gives no label",

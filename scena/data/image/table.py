@@ -1,0 +1,177 @@
+"""Tables of image paths and labels: which columns they have, and what a table must not be mistaken for."""
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from scena.data.errors import DataError
+from scena.data.image.found import FoundImages, ImageEntry, in_order, split_name
+from scena.data.location import located, protocol_of, read_bytes, reason_of
+
+_LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target")
+_SPLIT_NAMES = ("split", "subset", "partition")
+_JOINED = (";", "|", ",", " ")
+"""What separates the labels of an image that has several."""
+
+
+class _Row(NamedTuple):
+    line: int
+    path: str
+    label: str
+    split: str
+
+
+def images_in_table(
+    file: Any,
+    *,
+    folder: Any = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    path_column: str | None = None,
+    label_column: str | None = None,
+    split_column: str | None = None,
+) -> FoundImages:
+    """The images that a CSV or TSV file lists with their labels.
+
+    Args:
+        file: a table with a column of paths, one of labels, and perhaps one of splits.
+        folder: what relative paths start from; default: the folder of the table.
+        delimiter: what separates columns; default: a tab in .tsv files, else a comma.
+        header: the first line names the columns.
+        path_column, label_column, split_column: their names, or their numbers from 0; default: the first, the one named
+            label or class (or the second of two), and the one named split.
+    """
+    table = located(file)
+    base = located(folder) if folder is not None else table.parent
+    left_out: list[tuple[str, str]] = []
+    chosen: dict[str, _Row] = {}
+    rows, has_splits = _rows(table, delimiter, header, path_column, label_column, split_column)
+    for row in rows:
+        known = chosen.get(row.path)
+        if not row.path:
+            left_out.append((f"line {row.line}", "the table gives no path"))
+        elif not row.label:
+            left_out.append((row.path, f"line {row.line} of the table gives no label"))
+        elif known is not None and known.label != row.label:
+            raise DataError(
+                f"{str(table)!r} lists {row.path!r} twice with different labels: {known.label!r}, and {row.label!r} in line "
+                f"{row.line}. An image has one label; several are not supported yet."
+            )
+        elif known is not None and known.split != row.split:
+            raise DataError(
+                f"{str(table)!r} lists {row.path!r} in two splits: {known.split!r}, and {row.split!r} in line {row.line}."
+            )
+        elif known is not None:
+            left_out.append((row.path, f"line {row.line} repeats it"))
+        elif has_splits and not row.split:
+            left_out.append((row.path, f"line {row.line} of the table gives no split"))
+        else:
+            chosen[row.path] = row
+    if not chosen:
+        raise DataError(f"{str(table)!r} lists no image with a label.")
+    classes = sorted({row.label for row in chosen.values()}, key=_natural)
+    _refuse_several_labels(table, classes)
+    number = {name: place for place, name in enumerate(classes)}
+    images = [ImageEntry(_joined(base, row.path), row.path, number[row.label]) for row in chosen.values()]
+    images.sort(key=lambda entry: (entry.label, entry.name))
+    splits: dict[str, list[ImageEntry]] = {}
+    if has_splits:
+        for name in in_order(sorted({row.split for row in chosen.values()})):
+            splits[name] = [entry for entry in images if chosen[entry.name].split == name]
+    return FoundImages(classes, images, left_out, splits)
+
+
+def _joined(base: Any, name: str) -> Any:
+    """What a line of a table names: an address, or a path from `base` on."""
+    return located(name) if protocol_of(name) else base / name
+
+
+def _natural(label: str) -> tuple[int, int, str]:
+    return (0, int(label), "") if label.lstrip("-").isdecimal() else (1, 0, label)
+
+
+def _refuse_several_labels(table: Any, classes: list[str]) -> None:
+    """Raises if classes look like combinations of fewer labels: `beach;sea`, `sea`, `beach;sunset`."""
+    for separator in _JOINED:
+        sets = [tuple(filter(None, (part.strip() for part in name.split(separator)))) for name in classes]
+        parts = {part for labels in sets for part in labels}
+        lengths = {len(labels) for labels in sets}
+        # names of several words that share some ("red car", "blue car") have one length, or more words than names
+        if max(lengths, default=0) > 1 and len(lengths) > 1 and len(parts) < len(classes):
+            shown = next(name for name, labels in zip(classes, sets, strict=True) if len(labels) > 1)
+            raise DataError(
+                f"{str(table)!r} seems to give several labels to an image, for example {shown!r}: its {len(classes)} different "
+                f"labels combine {len(parts)} words. An image has one label; several are not supported yet. If these are names "
+                f"of classes, write them without {separator!r}."
+            )
+
+
+def _rows(
+    table: Any,
+    delimiter: str | None,
+    header: bool,
+    path_column: str | None,
+    label_column: str | None,
+    split_column: str | None,
+) -> tuple[list[_Row], bool]:
+    """The rows, and whether they name splits."""
+    delimiter = delimiter or ("\t" if table.suffix.lower() in (".tsv", ".tab") else ",")
+    try:
+        text = read_bytes(table).decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"The table {str(table)!r} cannot be read: {reason_of(error)}.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"The table {str(table)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = [name.strip() for name in next(reader, [])] if header else None
+    lines = [(reader.line_num, [value.strip() for value in row]) for row in reader if row]
+    path = _column(table, names, path_column) if path_column is not None else 0
+    split = _split_place(table, names, split_column)
+    label = _label_place(table, names, label_column, {path, split}, (row for _, row in lines))
+
+    def value(row: list[str], place: int | None) -> str:
+        return row[place] if place is not None and place < len(row) else ""
+
+    rows = []
+    for line, row in lines:
+        named = value(row, split)
+        rows.append(_Row(line, value(row, path), value(row, label), split_name(named) or named))
+    return rows, split is not None
+
+
+def _split_place(table: Any, names: list[str] | None, wanted: str | None) -> int | None:
+    if wanted is not None:
+        return _column(table, names, wanted)
+    return next((place for place, name in enumerate(names or []) if name.lower() in _SPLIT_NAMES), None)
+
+
+def _label_place(table: Any, names: list[str] | None, wanted: str | None, taken: set[int | None],
+                 rows: Iterable[list[str]]) -> int:  # fmt: skip
+    if wanted is not None:
+        return _column(table, names, wanted)
+    if names is None:
+        return 1
+    free = [place for place in range(len(names)) if place not in taken]
+    named = [place for place in free if names[place].lower() in _LABEL_NAMES]
+    if len(named) == 1 or len(free) == 1:
+        return (named or free)[0]
+    if not free:
+        return 1
+    columns = ", ".join(names[place] for place in free[:6]) + (", …" if len(free) > 6 else "")
+    if all(row[place] in ("0", "1") for row in rows for place in free if place < len(row)):
+        raise DataError(
+            f"{str(table)!r} has a column of 0 and 1 for each label ({columns}), as for images with several labels. An image has one "
+            "label, whose name is in one column; several are not supported yet."
+        )
+    raise DataError(
+        f"{str(table)!r} has several columns beside the path: {columns}. Name the one with the labels (label_column)."
+    )
+
+
+def _column(table: Any, names: list[str] | None, wanted: str) -> int:
+    if wanted.isdecimal():
+        return int(wanted)
+    if names is None or wanted not in names:
+        raise DataError(f"{str(table)!r} has no column {wanted!r}; it has {names if names else 'no header'}.")
+    return names.index(wanted)

@@ -1,0 +1,139 @@
+"""Finding images: folders of classes, folders of splits, tables; and what must not be mistaken for a class."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scena.commands.main import main
+from scena.data import DataError, PipelineMode
+from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams
+from scena.data.image.found import find_images, images_in_tree, split_name
+from tests.data.image.pictures import class_folders
+
+
+def test_names_of_splits() -> None:
+    named = ["train", "Training", "val", "valid", "validation_set", "dev", "TEST", "test1", "test-images", "eval"]
+    assert [split_name(name) for name in named] == [
+        "train", "training", "val", "valid", "validation", "dev", "test", "test1", "test", "eval",
+    ]  # fmt: skip
+    assert not any(map(split_name, ("trainer", "sample", "models", "contest", "valley", "1")))
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Cats and dogs as they are downloaded."""
+    root = tmp_path / "dogscats"
+    class_folders(root / "train", {"cats": 12, "dogs": 12})
+    class_folders(root / "valid", {"cats": 4, "dogs": 3})
+    class_folders(root / "sample" / "train", {"cats": 2, "dogs": 2})
+    class_folders(root, {"test1": 5})
+    (root / "models").mkdir()
+    return root
+
+
+def test_an_archive_with_splits_samples_and_models(archive: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = images_in_tree(archive)
+    assert found.classes == ["cats", "dogs"]
+    assert {name: len(entries) for name, entries in found.splits.items()} == {"train": 24, "valid": 7}
+    params = ImageFilesParams(images=archive)
+    with caplog.at_level("INFO", "scena.data"):
+        assert [len(params.create(mode)) for mode in (PipelineMode.TRAINING, PipelineMode.EVALUATION)] == [24, 7]
+    for text in ("test1/ (its images are in no class folder)", "models/ (it is no split)", "sample/ (it is no split)"):
+        assert text in caplog.text
+
+
+def test_records_keep_the_splits_that_are_given(
+    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(f"records write --images {archive} --output {tmp_path / 'out'}".split()) == 0
+    printed = capsys.readouterr().out
+    assert "2 classes; train 24 (1 files), valid 7 (1 files)" in printed
+    assert "test1/: its images are in no class folder" in printed
+    params = ImageRecordsParams(records=tmp_path / "out" / "dogscats")
+    source = params.create(PipelineMode.EVALUATION)
+    assert len(source) == 7 and source.classes == ["cats", "dogs"]
+    assert all((archive / "valid" / source[i].meta["name"]).is_file() for i in range(7))
+    assert (
+        main(f"records write --images {archive} --output {tmp_path / 'o'} --split_fractions 0.5 0.3 0.2".split()) == 1
+    )
+    error = capsys.readouterr().err
+    assert "is divided already, into train, valid: leave split_names and split_fractions out" in error
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_class_with_the_name_of_a_split_is_asked_about(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "vehicles", {"bus": 3, "car": 3, "train": 3})
+    with pytest.raises(
+        DataError, match=r"folders named like splits \(train\) beside others with images \(bus, car\)\. If all"
+    ):
+        images_in_tree(root)
+    assert images_in_tree(root, "classes").classes == ["bus", "car", "train"]
+    with pytest.raises(DataError, match=r"train' has no folders in it: a split needs one for each class"):
+        images_in_tree(root, "splits")
+    class_folders(tmp_path / "mixed" / "train", {"a": 3})
+    class_folders(tmp_path / "mixed", {"more": 3})
+    with pytest.raises(DataError, match="folders=classes"):
+        images_in_tree(tmp_path / "mixed")
+    assert list(images_in_tree(tmp_path / "mixed", "splits").splits) == ["train"]
+
+
+def test_splits_without_class_folders(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "flat", {"train": 3, "test": 2})
+    with pytest.raises(
+        DataError, match=r"test' has no folders in it: .* If test, train are classes, say folders=classes"
+    ):
+        images_in_tree(root)
+
+
+def test_a_split_may_lack_a_class_but_not_bring_a_new_one(tmp_path: Path) -> None:
+    class_folders(tmp_path / "set" / "train", {"daisy": 3, "rose": 3, "tulip": 3})
+    class_folders(tmp_path / "set" / "Test", {"tulip": 2})
+    found = images_in_tree(tmp_path / "set")
+    assert [entry.label for entry in found.splits["test"]] == [2, 2]
+    class_folders(tmp_path / "set" / "Test", {"violet": 1})
+    with pytest.raises(DataError, match="have different classes: test has violet, which train does not have"):
+        images_in_tree(tmp_path / "set")
+
+
+def table(tmp_path: Path, text: str, **more: Any) -> Any:
+    (tmp_path / "t.csv").write_text(text)
+    return find_images(ImageFilesParams(csv=tmp_path / "t.csv", **more))
+
+
+def test_columns_of_a_table(tmp_path: Path) -> None:
+    found = table(tmp_path, "path,width,class,split\na.png,3,x,train\nb.png,4,y,Test\nc.png,3,x,\n")
+    assert found.classes == ["x", "y"]
+    assert {name: [entry.name for entry in entries] for name, entries in found.splits.items()} == {
+        "train": ["a.png"], "test": ["b.png"],
+    }  # fmt: skip
+    assert found.left_out == [("c.png", "line 4 of the table gives no split")]
+    with pytest.raises(
+        DataError, match=r"several columns beside the path: width, height. Name the one with the labels"
+    ):
+        table(tmp_path, "path,width,height\na.png,3,4\n")
+    with pytest.raises(DataError, match=r"lists 'a.png' in two splits: 'train', and 'test' in line 3"):
+        table(tmp_path, "path,label,split\na.png,x,train\na.png,x,test\n")
+
+
+@pytest.mark.parametrize("separator", [";", "|", " "])
+def test_several_labels_for_an_image_are_refused(tmp_path: Path, separator: str) -> None:
+    labels = ["desert", "sea", "mountains", "desert+sea", "sea+mountains", "desert+mountains", "desert+sea+mountains"]
+    rows = "".join(f"{n}.jpg,{label.replace('+', separator)}\n" for n, label in enumerate(labels))
+    with pytest.raises(
+        DataError, match="seems to give several labels to an image, for example .* its 7 different labels combine 3"
+    ):
+        table(tmp_path, f"path,label\n{rows}")
+
+
+def test_a_column_for_each_label_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"a column of 0 and 1 for each label \(cat, dog, bird\), as for images with several"
+    ):
+        table(tmp_path, "path,cat,dog,bird\na.png,1,0,0\nb.png,1,1,0\n")
+
+
+def test_names_of_several_words_are_classes(tmp_path: Path) -> None:
+    names = ["golden retriever", "labrador retriever", "beagle", "red fox", "arctic fox", "grey wolf"]
+    rows = "".join(f"{n}.jpg,{name}\n" for n, name in enumerate(names))
+    assert len(table(tmp_path, f"path,label\n{rows}").classes) == 6
