@@ -1,16 +1,18 @@
 """`scena predict --export_dir DIR… --data.…`: predict with one model, or let several vote."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit, validation_batches
+from scena.commands.places import check_file
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
+from scena.escaping import visible
 from scena.params import Params, param, parse, parse_options
+from scena.prediction.answer_files import check_suffix
 from scena.prediction.params import PredictorParams
 from scena.scenario.errors import ScenarioError
 
@@ -19,14 +21,18 @@ if TYPE_CHECKING:
 
 USAGE = """usage: scena predict --export_dir DIR… [--data.…] [--predict.…] [--pipeline.…] [--out FILE]
 
-Predicts with an exported model; several directories vote. Prints what the scenario prints, or JSON lines with --out.
+Predicts with an exported model; several directories vote. Prints what the scenario prints; --out FILE.jsonl writes JSON
+lines, --out FILE.csv a table.
 `scena predict --export_dir DIR --help` lists everything that can be set."""
 
 
 class PredictOptions(ExportOptions):
     """Which models to predict with, and where the results go."""
 
-    out: Path | None = param(None, help="write the outputs as JSON lines to this file (- for the terminal)")
+    out: Path | None = param(
+        None,
+        help="write the outputs to this file: .jsonl for JSON lines, .csv for a table (-: JSON lines to the terminal)",
+    )
 
 
 class PredictRoot(Params):
@@ -42,6 +48,9 @@ def run(arguments: list[str]) -> int:
     if not options.export_dir and asks_for_help(rest):
         print_usage(USAGE)
         return 0
+    if options.out is not None:
+        check_suffix(options.out)
+        check_file("--out", options.out)
     scenario, exports = open_exports(options, "predict")
     pipelines = exports[0].trainer_params.gen
     # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
@@ -73,7 +82,7 @@ def _predict(predictor: Any, pipeline: "DataPipeline", out: Path | None) -> None
 
 
 class _Writer:
-    """Writes each sample as a line of JSON, or as its model prints it."""
+    """Writes each sample to a file, or prints it as its model does."""
 
     def __init__(self, predictor: Any, out: Path | None) -> None:
         self._predictor = predictor
@@ -83,33 +92,17 @@ class _Writer:
     def __enter__(self) -> Callable[[Any], None]:
         if self._out is None:
             return self._print
+        from scena.prediction.answer_files import JsonLines, Table
+
         try:
-            self._file = sys.stdout if str(self._out) == "-" else self._out.open("w", encoding="utf-8")
+            self._file = sys.stdout if str(self._out) == "-" else self._out.open("w", encoding="utf-8", newline="")
         except OSError as error:
             raise ScenarioError(f"Cannot write to --out {self._out}: {error.strerror or error}.") from error
-        return self._write
+        return (Table if self._out.suffix.lower() == ".csv" else JsonLines)(self._file).write
 
     def __exit__(self, *error: object) -> None:
         if self._file not in (None, sys.stdout):
             self._file.close()
 
     def _print(self, sample: Any) -> None:
-        self._predictor.print_prediction(sample, print)
-
-    def _write(self, sample: Any) -> None:
-        record = {"outputs": sample.outputs, "targets": sample.targets or None, "meta": sample.meta}
-        known = {name: plain(value) for name, value in record.items() if value is not None}
-        self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
-
-
-def plain(value: Any) -> Any:
-    """Arrays and numpy numbers as JSON values."""
-    if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+        self._predictor.print_prediction(sample, lambda text: print(visible(str(text))))

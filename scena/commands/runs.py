@@ -53,7 +53,16 @@ def run(arguments: list[str]) -> int:
 
 
 def _table(runs: list[Any], options: RunsOptions, where: str) -> None:
-    from scena.experiments.run_table import FIXED, differing, filter_rows, make_rows, result_names, shown, sort_rows
+    from scena.experiments.run_table import (
+        FIXED,
+        check_names,
+        differing,
+        filter_rows,
+        make_rows,
+        result_names,
+        shown,
+        sort_rows,
+    )
 
     if not runs:
         print(f"There are no runs in {where}.", file=sys.stderr)
@@ -61,6 +70,8 @@ def _table(runs: list[Any], options: RunsOptions, where: str) -> None:
     rows = filter_rows(make_rows(runs, _names(runs)), options.filter)
     if options.sort is not None:
         rows = sort_rows(rows, options.sort, reverse=options.reverse)
+    if options.params is not None:
+        check_names(make_rows(runs), options.params, "--params")
     chosen = options.params if options.params is not None else differing(runs)
     columns = list(dict.fromkeys([*FIXED, *result_names(runs), *chosen]))
     if options.csv is not None:

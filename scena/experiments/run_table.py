@@ -71,14 +71,14 @@ def filter_rows(rows: list[Row], conditions: list[str]) -> list[Row]:
                 f"--filter {condition!r} is not a condition: NAME=VALUE, or one of != < <= > >= ~, such as 'val_acc>0.9'."
             )
         name = match["name"].strip()
-        _check_name(rows, name, "--filter")
+        check_names(rows, [name], "--filter")
         rows = [row for row in rows if _holds(row.get(name), match["sign"], match["value"].strip())]
     return rows
 
 
 def sort_rows(rows: list[Row], name: str, *, reverse: bool = False) -> list[Row]:
     """The rows by one column; numbers before text, and those that have no value at the end."""
-    _check_name(rows, name, "--sort")
+    check_names(rows, [name], "--sort")
     empty = [row for row in rows if _is_empty(row.get(name))]
     full = [row for row in rows if not _is_empty(row.get(name))]
     return [*sorted(full, key=lambda row: _order(row[name]), reverse=reverse), *empty]
@@ -93,10 +93,14 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _check_name(rows: list[Row], name: str, flag: str) -> None:
+def check_names(rows: list[Row], names: list[str], flag: str) -> None:
+    """Refuses a column, result or parameter that no run has, and names those that end alike or are spelt alike."""
     known = dict.fromkeys(key for row in rows for key in row)
-    if rows and name not in known:
-        raise ExperimentError(f"{flag}: no run has {name!r}{did_you_mean(name, known)}.")
+    for name in names:
+        if rows and name not in known:
+            ending = [key for key in known if key.endswith(f".{name}")][:3]
+            hint = f" (did you mean {' or '.join(ending)}?)" if ending else did_you_mean(name, known)
+            raise ExperimentError(f"{flag}: no run has {name!r}{hint}.")
 
 
 def _holds(value: Any, sign: str, wanted: str) -> bool:

@@ -66,6 +66,7 @@ def read_grid(rows: Sequence[Sequence[Any]], file: str) -> list[SheetRun]:
             f"row for each run. Received {len(rows)} rows."
         )
     columns = _columns(rows, file)
+    _check_nameless(rows, columns, file)
     runs = []
     for number, row in enumerate(rows[3:], 4):
         if any(not _is_blank(cell) for cell in row):
@@ -110,7 +111,7 @@ def _columns(rows: Sequence[Sequence[Any]], file: str) -> list[_Column]:
                 group = str(second[index]).strip()
             if label:
                 columns.append(_parameter(index, group, label, file))
-        elif heading == "USER" or not any(column.heading == heading for column in columns):
+        elif heading in ("USER", "RESULT") or not any(column.heading == heading for column in columns):
             columns.append(_Column(index, heading, label or heading))
     missing = [name for name in REQUIRED if name != "PARAMS" and not any(column.heading == name for column in columns)]
     if missing or "PARAMS" not in [str(cell).strip().upper() for cell in first]:
@@ -119,6 +120,27 @@ def _columns(rows: Sequence[Sequence[Any]], file: str) -> list[_Column]:
             f"{', '.join(str(cell) for cell in first if not _is_blank(cell)) or 'nothing'}."
         )
     return columns
+
+
+def _check_nameless(rows: Sequence[Sequence[Any]], columns: list[_Column], file: str) -> None:
+    """Refuses values in columns that belong to nothing: the run would start without them."""
+    known = {column.place for column in columns if column.heading}
+    for number, row in enumerate(rows[3:], 4):
+        for place, value in enumerate(row):
+            if place not in known and not _is_blank(value):
+                raise ExperimentError(
+                    f"{file}: column {_letters(place)} has values ({as_word(value)!r} in row {number}) but no name. "
+                    "Name the parameter in row 3, or move the column under USER if it is a note."
+                )
+
+
+def _letters(place: int) -> str:
+    """The name of a column in a spreadsheet: A, B, …, Z, AA, …"""
+    name = ""
+    while place >= 0:
+        name = chr(ord("A") + place % 26) + name
+        place = place // 26 - 1
+    return name
 
 
 def _parameter(index: int, group: str, label: str, file: str) -> _Column:

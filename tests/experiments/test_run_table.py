@@ -96,6 +96,13 @@ def test_what_is_wrong_is_said(runs: Path, tmp_path: Path, capsys: pytest.Captur
         message(str(runs), "--sort", "val_los")
         == "scena runs: error: --sort: no run has 'val_los' (did you mean val_loss?)."
     )
+    assert (
+        message(str(runs), "--params", "epochs")
+        == "scena runs: error: --params: no run has 'epochs' (did you mean trainer.epochs?)."
+    )
+    assert "--params: no run has 'trainer.epoch' (did you mean trainer.epochs" in message(
+        str(runs), "--params", "trainer.epochs", "trainer.epoch"
+    )
     assert "--filter 'finished' is not a condition" in message(str(runs), "--filter", "finished")
     (runs / "a" / "trainer_params.json").write_text("{")
     assert "is not the directory of a run: trainer_params.json is missing or damaged" in message(str(runs))

@@ -112,6 +112,12 @@ WRONG = [
     ),
     (changed(3, 8, "a 'b"), 'row 4: "a \'b" cannot be split into words: No closing quotation.'),
     (changed(3, 7, "=2+3"), "the cell H4 holds a formula, '=2+3'; a sheet of runs holds plain values."),
+    (
+        changed(2, 7, None),
+        "column H has values ('5' in row 4) but no name. Name the parameter in row 3, or move the column",
+    ),
+    (changed(2, 9, None), "column J has values ('CNN' in row 4) but no name."),
+    ([*GRID[:3], [*GRID[3], *[None] * 20, 5]], "column AG has values ('5' in row 4) but no name."),
     (GRID[:2], "a sheet has three rows of headings"),
     (GRID[:3], "there is no run in it."),
 ]
@@ -122,6 +128,13 @@ def test_wrong_sheets(tmp_path: Path, grid: list[list[Any]], message: str) -> No
     with pytest.raises(ExperimentError) as caught:
         read_sheet(write_xlsx(tmp_path / "runs.xlsx", grid))
     assert message in str(caught.value)
+
+
+def test_a_value_without_a_name_in_csv(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("SCRIPT,ID,PARAMS,\n,,default,\n,,trainer.epochs,\nscena train x,1,5,0.1\n")
+    with pytest.raises(ExperimentError, match=r"runs.csv: column D has values \('0.1' in row 4\) but no name"):
+        read_sheet(file)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,18 @@
 """`scena predict`: what the scenario prints, JSON lines, several models, an export that was moved."""
 
+import csv
 import json
 import shutil
+from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from scena import Sample
 from scena.commands.main import main
+from scena.errors import ScenaError
+from scena.prediction.answer_files import Table
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 
@@ -38,8 +44,52 @@ def test_json_lines_on_the_terminal(exports: list[Path], capsys: pytest.CaptureF
 
 
 def test_a_file_that_cannot_be_written_is_named(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--export_dir", str(exports[0]), "--out", "/nowhere/x"]) == 1
-    assert "Cannot write to --out /nowhere/x: No such file or directory." in capsys.readouterr().err
+    assert main([*COMMAND, "--export_dir", str(exports[0]), "--out", "/nowhere/x.csv"]) == 1
+    assert "Cannot write to --out /nowhere/x.csv: there is no folder /nowhere." in capsys.readouterr().err
+    for name, received in (("answers.xlsx", ".xlsx"), ("answers", "no suffix")):
+        assert main(["predict", "--export_dir", "nowhere", "--out", name]) == 1  # before anything is loaded
+        assert capsys.readouterr().err == (
+            f"scena predict: error: --out {name}: the name tells the format: .jsonl (or .json) for JSON lines, .csv for a table. "
+            f"Received: {received}.\n"
+        )
+
+
+def test_a_table(exports: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    flags = ["--data.count", "5", "--out", str(out), "--predict.include_targets"]
+    assert main([*COMMAND, "--export_dir", *map(str, exports), *flags]) == 0
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = list(ToyScenario.create_predictor(exports).predict(HalvesParams(count=5)))
+    assert list(rows[0]) == ["meta.index", "logits.0", "logits.1", "pred.0", "pred.1", "target.y"]
+    assert [row["meta.index"] for row in rows] == ["0", "1", "2", "3", "4"]
+    for row, sample in zip(rows, expected, strict=True):
+        assert [float(row["pred.0"]), float(row["pred.1"])] == pytest.approx(sample.outputs["pred"].tolist(), abs=1e-6)
+        assert row["target.y"] in ("0", "1")
+
+
+def written(*samples: Sample) -> str:
+    file = StringIO()
+    table = Table(file)
+    for sample in samples:
+        table.write(sample)
+    return file.getvalue()
+
+
+def test_what_a_table_holds() -> None:
+    answer = Sample(outputs={"text": 'a "b",\nc', "p": np.float32(0.5), "more": {"n": np.int8(3)}}, meta="x.png")
+    assert written(answer) == 'meta,text,p,more.n\nx.png,"a ""b"",\nc",0.5,3\n'
+    assert written(Sample(outputs=np.arange(2))) == "output.0,output.1\n0,1\n"
+    with pytest.raises(ScenaError, match=r"A row of CSV cannot hold 'map': it is nested. Write .jsonl instead"):
+        written(Sample(outputs={"map": np.zeros((2, 2))}))
+    with pytest.raises(ScenaError, match="cannot hold 'long': it has 5000 values"):
+        written(Sample(outputs={"long": np.zeros(5000)}))
+    with pytest.raises(
+        ScenaError, match=r"Sample 1 does not fit the columns of the first one: a\.2\. A CSV file has the same"
+    ):
+        written(Sample(outputs={"a": np.zeros(2)}), Sample(outputs={"a": np.zeros(3)}))
+    with pytest.raises(ScenaError, match="Two columns of the CSV file would be called 'a.0'"):
+        written(Sample(outputs={"a": np.zeros(1), "a.0": 1}))
 
 
 def test_an_export_can_be_moved(exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

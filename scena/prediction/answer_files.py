@@ -1,0 +1,110 @@
+"""Files of predictions: JSON lines, which hold anything, and CSV, which holds one row of single values for each sample."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any, TextIO
+
+from scena.data.sample import Sample
+from scena.errors import ScenaError
+
+SUFFIXES = (".jsonl", ".json", ".csv")
+MOST_COLUMNS = 1000
+"""A longer vector is refused: nobody reads such a table."""
+
+
+class AnswerFileError(ScenaError, ValueError):
+    """A file cannot hold the predictions."""
+
+
+def check_suffix(path: Path) -> None:
+    """Refuses a file whose name does not tell its format; `-` is standard output."""
+    if str(path) != "-" and path.suffix.lower() not in SUFFIXES:
+        raise AnswerFileError(
+            f"--out {path}: the name tells the format: .jsonl (or .json) for JSON lines, .csv for a table. "
+            f"Received: {path.suffix or 'no suffix'}."
+        )
+
+
+class JsonLines:
+    """Writes a line of JSON for each sample."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, sample: Sample) -> None:
+        """Writes outputs, targets and meta of one sample."""
+        record = {"outputs": sample.outputs, "targets": sample.targets or None, "meta": sample.meta}
+        known = {name: plain(value) for name, value in record.items() if value is not None}
+        self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
+
+
+class Table:
+    """Writes a row of CSV for each sample, after a row with the names of the columns.
+
+    Columns are `meta.NAME`, then the outputs by name, then `target.NAME`; a vector has a column for each of its values: `pred.0`, `pred.1`.
+    The first sample decides about the columns; one that does not fit them is an error.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._columns: list[str] | None = None
+        self._count = 0
+
+    def write(self, sample: Sample) -> None:
+        """Writes one row."""
+        cells = [
+            *_cells(sample.meta, "meta"),
+            *_cells(sample.outputs, "" if isinstance(sample.outputs, dict) else "output"),
+            *_cells(sample.targets or None, "target"),
+        ]
+        columns = [name for name, _ in cells]
+        if self._columns is None:
+            double = sorted({name for name in columns if columns.count(name) > 1})
+            if double:
+                raise AnswerFileError(
+                    f"Two columns of the CSV file would be called {double[0]!r}. Write .jsonl instead."
+                )
+            self._columns = columns
+            self._writer.writerow(columns)
+        if columns != self._columns:
+            other = sorted(set(columns) ^ set(self._columns)) or columns
+            raise AnswerFileError(
+                f"Sample {self._count} does not fit the columns of the first one: {', '.join(other[:5])}. "
+                "A CSV file has the same columns for all samples; write .jsonl instead."
+            )
+        self._writer.writerow([value for _, value in cells])
+        self._count += 1
+
+
+def _cells(value: Any, name: str) -> list[tuple[str, Any]]:
+    value = plain(value)
+    if isinstance(value, dict):
+        return [cell for key, item in value.items() for cell in _cells(item, f"{name}.{key}" if name else key)]
+    if isinstance(value, list):
+        if any(isinstance(item, list | dict) for item in value) or len(value) > MOST_COLUMNS:
+            raise AnswerFileError(
+                f"A row of CSV cannot hold {name!r}: {_kind(value)}. Write .jsonl instead, or have post-processing make it "
+                "a number or a text."
+            )
+        return [(f"{name}.{index}", item) for index, item in enumerate(value)]
+    return [] if value is None and name in ("meta", "target") else [(name, value)]
+
+
+def _kind(value: list[Any]) -> str:
+    return f"it has {len(value)} values" if len(value) > MOST_COLUMNS else "it is nested"
+
+
+def plain(value: Any) -> Any:
+    """Arrays and numpy numbers as JSON values."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
