@@ -6,7 +6,8 @@ from scena.params import parse, parse_options
 from scena.training.rate_finder_params import RateFinderParams
 
 DESCRIPTION = """Trains for some batches with a learning rate that grows from --lowest to --highest, draws the loss into a
-picture, and suggests the rate at which the loss falls fastest. Nothing else is written."""
+plot, and suggests the rate at which two thirds of its first fall are done. It suggests nothing if the fall does not stand out from
+the noise, or reaches beyond the rates that are tried. Nothing else is written."""
 
 
 class FinderOptions(RateFinderParams, WorkOptions):
@@ -28,13 +29,19 @@ def run(arguments: list[str]) -> int:
     start_work(options)
     from scena.devices.select import select_devices
     from scena.progress import counting
+    from scena.training.errors import TrainingError
     from scena.training.rate_finder import find_rate
 
     params = parsed.params.trainer
     select_devices(params.device)
     with counting("Batches", options.steps) as progress:
-        found = find_rate(options, params, scenario(params.scenario), progress)
-    print(f"--learning_rate.lr {found.suggestion:.2g}")
+        trainer = scenario.create_trainer(
+            params
+        )  # it may complete the parameters, for example with the names of classes
+        found = find_rate(options, trainer.params, trainer.scenario, progress)
     found.draw(options.picture)
-    print(f"# the loss falls fastest there ({len(found.rates)} batches tried; picture: {options.picture})")
+    if found.suggestion is None:
+        raise TrainingError(f"{found.refusal} The losses are in {options.picture}.")
+    print(f"--learning_rate.lr {found.suggestion:.2g}")
+    print(f"# two thirds of the first fall of the loss ({len(found.rates)} batches tried; plot: {options.picture})")
     return 0

@@ -18,6 +18,7 @@ def draw_curves(
     second: Curve | None = None,
     logarithmic: bool = False,
     mark: float | None = None,
+    highest: float | None = None,
 ) -> None:
     """Writes a picture with curves.
 
@@ -29,6 +30,7 @@ def draw_curves(
         second: one more curve with an axis of its own on the right.
         logarithmic: whether the x axis is logarithmic.
         mark: an x value to mark.
+        highest: where the y axis ends, if curves go further.
     """
     if not path.suffix:  # matplotlib would write another file, with a suffix
         raise TrainingError(f"The name of the picture says its format, for example .png. Received: {path}.")
@@ -40,6 +42,8 @@ def draw_curves(
         axes.plot(x, y, label=label)
     axes.set(title=title, xlabel=labels[0], ylabel=labels[1], xscale="log" if logarithmic else "linear")
     axes.grid(alpha=0.3)
+    if highest is not None and axes.get_ylim()[1] > highest:
+        axes.set_ylim(top=highest)
     if second is not None:
         right = axes.twinx()
         right.plot(second[1], second[2], color="tab:orange", label=second[0])

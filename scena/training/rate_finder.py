@@ -1,6 +1,7 @@
 """Finding a learning rate: a short training whose rate grows from tiny to far too large (Smith 2017)."""
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,12 @@ from scena.training.errors import TrainingError
 from scena.training.pictures import draw_curves
 from scena.training.preparing import prepare_run
 from scena.training.rate_finder_params import RateFinderParams
+from scena.training.rate_suggestion import places, smooth, suggest
 
 DIVERGED = 4.0
-"""Ends when the loss is this many times its best."""
+"""Ends when the loss is this many times its first and its best value."""
+RECENT = 5
+"""Batches whose mean decides about that."""
 
 
 @dataclass
@@ -28,17 +32,21 @@ class FoundRates:
     rates: list[float]
     losses: list[float]
     smoothed: list[float]
-    suggestion: float
+    suggestion: float | None
+    refusal: str = ""
+    """Why nothing can be suggested."""
 
     def draw(self, path: Path) -> None:
-        """Writes the picture."""
+        """Writes the plot."""
+        title = "no suggestion" if self.suggestion is None else f"{self.suggestion:.2g}"
         draw_curves(
             path,
             [("loss", self.rates, self.losses), ("smoothed", self.rates, self.smoothed)],
-            title=f"Learning-rate finder: {self.suggestion:.2g}",
+            title=f"Learning-rate finder: {title}",
             labels=("learning rate", "loss"),
             logarithmic=True,
             mark=self.suggestion,
+            highest=2 * max(self.smoothed[: max(1, len(self.smoothed) // 4)]) if self.smoothed else None,
         )
 
 
@@ -73,8 +81,8 @@ def find_rate(
     run.model.optimizer.learning_rate = schedule
     rates: list[float] = []
     losses: list[float] = []
-    smoothed: list[float] = []
-    average = 0.0
+    recent: deque[float] = deque(maxlen=RECENT)
+    best = math.inf
     with run.train_data.stream(repeat=True) as stream:
         for step in range(params.steps):
             block = stream.take_block(1)
@@ -82,23 +90,21 @@ def find_rate(
             loss = run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))[0]["loss"]
             if not math.isfinite(loss):
                 break
-            average = params.smoothing * average + (1 - params.smoothing) * loss
             rates.append(float(schedule(step)))
             losses.append(loss)
-            smoothed.append(average / (1 - params.smoothing ** (step + 1)))
+            recent.append(loss)
             progress(1)
-            if smoothed[-1] > DIVERGED * min(smoothed):
+            average = sum(recent) / len(recent)
+            best = min(best, average)
+            if average > max(DIVERGED * best, DIVERGED * losses[0]):
                 break
-    return FoundRates(rates, losses, smoothed, suggest(rates, smoothed))
+    return judge(rates, losses, params.smoothing)
 
 
-def suggest(rates: list[float], smoothed: list[float]) -> float:
-    """The rate at which the smoothed loss falls fastest, before it is lowest."""
-    lowest = int(np.argmin(smoothed)) if smoothed else 0
-    if lowest < 2:
-        raise TrainingError(
-            f"No learning rate can be suggested: the loss never falls in {len(rates)} batches. "
-            "Start lower (--lowest), or look at the data and the model."
-        )
-    slope = np.gradient(np.asarray(smoothed[: lowest + 1]), np.log(rates[: lowest + 1]))
-    return rates[int(np.argmin(slope))]
+def judge(rates: list[float], losses: list[float], smoothing: float) -> FoundRates:
+    """The suggestion, or why there is none."""
+    smoothed = smooth(np.asarray(losses), places(rates, smoothing)).tolist() if len(rates) > 1 else losses
+    try:
+        return FoundRates(rates, losses, smoothed, suggest(rates, losses, smoothing))
+    except TrainingError as error:
+        return FoundRates(rates, losses, smoothed, None, str(error))

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from scena.commands.main import main
-from scena.training.errors import TrainingError
-from scena.training.rate_finder import find_rate, suggest
+from scena.training.rate_finder import find_rate
 from scena.training.rate_finder_params import RateFinderParams
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params
@@ -36,29 +35,35 @@ def test_a_picture_that_cannot_be_written_is_said(tmp_path: Path, capsys: Any) -
 
 def test_the_finder_suggests_a_rate_and_draws_it(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "find.png"
-    flags = ["--picture", str(file), "--steps", "60", "--highest", "100", "--train.batch_size", "32"]
+    flags = ["--picture", str(file), "--steps", "100", "--highest", "100", "--train.batch_size", "32"]
     assert main(["lr-find", "tests.toy", *flags]) == 0
     flag, value = capsys.readouterr().out.splitlines()[0].split()
     assert flag == "--learning_rate.lr"
-    assert 1e-5 < float(value) < 10
+    assert 1e-3 < float(value) < 1
     with Image.open(file) as picture:
         assert picture.size == (800, 450)
     assert not (tmp_path / "checkpoint").exists()
 
 
+def test_the_finder_refuses_and_still_draws(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "find.png"
+    flags = ["--picture", str(file), "--steps", "60", "--highest", "1e-5", "--train.batch_size", "32"]
+    assert main(["lr-find", "tests.toy", *flags]) == 1
+    output = capsys.readouterr()
+    assert "scena lr-find: error: No learning rate can be suggested:" in output.err
+    assert f"The losses are in {file}." in output.err and "--learning_rate.lr" not in output.out
+    assert file.exists()
+
+
 def test_the_finder_grows_the_rate_evenly_and_stops_when_the_loss_explodes(tmp_path: Path) -> None:
     params = toy_params(tmp_path)
-    finder = RateFinderParams(lowest=1e-4, highest=1e4, steps=60, smoothing=0.5)
+    finder = RateFinderParams(lowest=1e-4, highest=1e4, steps=60)
     found = find_rate(finder, params, ToyScenario(params.scenario))
     ratios = [b / a for a, b in zip(found.rates, found.rates[1:], strict=False)]
     assert all(math.isclose(ratio, (1e8) ** (1 / 59), rel_tol=1e-3) for ratio in ratios)
     assert len(found.rates) < 60
 
 
-def test_what_it_suggests() -> None:
-    rates = [10.0**i for i in range(-6, 2)]
-    assert suggest(rates, [1.0, 1.0, 0.95, 0.6, 0.3, 0.25, 0.5, 3.0]) in (1e-4, 1e-3)
-    with pytest.raises(TrainingError, match="the loss never falls in 3 batches"):
-        suggest(rates[:3], [1.0, 2.0, 3.0])
+def test_wrong_ranges() -> None:
     with pytest.raises(ValueError, match="lowest 1 must be below highest 0.1"):
         RateFinderParams(lowest=1.0, highest=0.1)
