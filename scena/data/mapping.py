@@ -36,14 +36,26 @@ def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, 
         except DataError:
             raise
         except Exception as error:
-            raise DataError(f"{step.name} failed on {_known(current, sample)}: {reason(error)}") from error
+            if not isinstance(current, Sample):
+                raise _no_sample(steps[steps.index(step) - 1], current, sample) from error
+            raise DataError(
+                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{_hint(error)}"
+            ) from error
     if not isinstance(current, Sample):
-        raise DataError(
-            f"{steps[-1].name} must return a Sample. Received: {type(current).__name__} for {sample.identity()}."
-        )
+        raise _no_sample(steps[-1], current, sample)
     if current.index is None:
         current.index = sample.index
     return current
+
+
+def _no_sample(step: MappingStep, received: Any, sample: Sample) -> DataError:
+    return DataError(f"{step.name} must return a Sample. Received: {type(received).__name__} for {sample.identity()}.")
+
+
+def _hint(error: Exception) -> str:
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return ". The array is the source's own: a change would be there again in the next epoch. Copy it first, array.copy()."
+    return ""
 
 
 def _known(current: Any, first: Sample) -> str:

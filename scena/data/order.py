@@ -64,7 +64,8 @@ def stream_samples(generator: DataGenerator[Any], params: DataPipelineParams, mo
 
 def _numbered(samples: Iterable[Sample]) -> Iterator[Sample]:
     for index, sample in enumerate(samples):
-        sample.index = index
+        if isinstance(sample, Sample):  # anything else is refused where it is received
+            sample.index = index
         yield sample
 
 

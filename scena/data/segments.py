@@ -27,6 +27,7 @@ class ParallelSegment:
         self._before: list[MappingStep] = []
         self._after: list[MappingStep] = []
         self._generating: tuple[Step, Any, bool] | None = None
+        self._watch = work.watch(" or ".join(step.name for step in segment.steps))
         for step in segment.steps:
             if step.generating:
                 _, generate, random = work.generating(step)
@@ -46,10 +47,9 @@ class ParallelSegment:
         base = piece.number * self.segment.piece
         if self.work.skipped is None:
             steps = self._before
+            apply = apply_steps if self._watch is None else self._watched
             samples = (
-                [apply_steps(steps, s, random, i, 0) for s, i in zip(loaded, ordinals, strict=True)]
-                if steps
-                else loaded
+                [apply(steps, s, random, i, 0) for s, i in zip(loaded, ordinals, strict=True)] if steps else loaded
             )
             kept: Sequence[int] = range(ordinals[0] - base, ordinals[-1] + 1 - base)
         else:
@@ -60,6 +60,12 @@ class ParallelSegment:
             result.samples = self._generate(samples, piece.number, epoch)
             result.offsets = range(len(result.samples))
         return result
+
+    def _watched(self, *arguments: Any) -> Sample:
+        sample = apply_steps(*arguments)
+        if self._watch is not None:
+            self._watch = self._watch.see(sample)
+        return sample
 
     def _apply_or_skip(
         self, loaded: list[Sample], ordinals: Sequence[int], random: SampleRandom, base: int
@@ -154,11 +160,16 @@ def work_random(work: Work, epoch: int, step: Step) -> Any:
 def map_items(work: Work, steps: list[MappingStep], items: Iterable[Item], epoch: int) -> Iterator[Item]:
     """Applies mapping processors to a stream."""
     random = work.random(epoch)
+    watch = work.watch(" or ".join(step.name for step in steps))
     for sample, index, part in items:
         try:
-            yield apply_steps(steps, sample, random, index, part), index, part
+            made = apply_steps(steps, sample, random, index, part)
         except DataError as error:
             work.failed(error)
+            continue
+        if watch is not None:
+            watch = watch.see(made)
+        yield made, index, part
 
 
 def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
@@ -182,5 +193,5 @@ def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
         except Exception as error:
             raise DataError(f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}") from error
         if ordinal >= start:
-            yield sample, ordinal, 0
+            yield work.received(sample, ordinal), ordinal, 0
         ordinal += 1

@@ -8,6 +8,7 @@ from scena.data.clock import Clock
 from scena.data.collate import Collator
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
+from scena.data.guard import ReuseWatch, read_only
 from scena.data.mapping import MappingStep, reason
 from scena.data.modes import PipelineMode
 from scena.data.order import epoch_indices, limited_indices
@@ -81,6 +82,7 @@ class Work:
         self.clock: Clock | None = None
         """Measures what each part takes, if set before the processors are created."""
         self._chosen: Sequence[int] | None = None
+        self._watch = self.watch(type(self.generator).__name__)
         self._order: tuple[int, Sequence[int]] = (-1, ())
         self._random: tuple[int, SampleRandom] | None = None
 
@@ -162,15 +164,31 @@ class Work:
             index = int(index)
             try:
                 sample = read(index)
-                if sample.index is None:
-                    sample.index = index
             except Exception as error:
                 failure = DataError(f"{type(source).__name__} failed to read sample {index}: {reason(error)}")
                 if self.skipped is None:
                     raise failure from error
                 self.skipped.add(failure)
                 continue
-            yield sample
+            yield self.received(sample, index)
+
+    def watch(self, maker: str) -> ReuseWatch | None:
+        """Looks for arrays that are used again; None where each sample is a batch, and done with before the next one is made."""
+        return ReuseWatch(maker) if self.pipeline.batch_size > 1 else None
+
+    def received(self, sample: Any, index: int) -> Sample:
+        """A sample as the source gave it, checked and safe from changes by processors."""
+        if not isinstance(sample, Sample):
+            raise DataError(
+                f"{type(self.generator).__name__} must give a Sample(inputs, targets). "
+                f"Received: {type(sample).__name__} for sample {index}."
+            )
+        if sample.index is None:
+            sample.index = index
+        watch = self._watch
+        if watch is not None:
+            self._watch = watch.see(sample)
+        return read_only(sample) if self.steps else sample
 
     def load_piece(self, piece: Piece) -> tuple[list[Sample], Sequence[int]]:
         """Reads the samples of a piece; returns them and the ordinals of those that could be read."""

@@ -71,6 +71,10 @@ class BuiltModel:
 
     def load_weights(self, path: Path) -> None:
         """Reads the weights, and only them, from a `model.keras`."""
+        if not all(layer.built for layer in self.root._flatten_layers()):
+            self.root(
+                self.inputs, targets=self.targets
+            )  # layers of the training graph alone have weights in the file too
         check_weights_file(path, _size(self.prediction_model))
         try:
             self.prediction_model.load_weights(path)

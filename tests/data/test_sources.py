@@ -70,6 +70,21 @@ def test_rows_of_tables(tmp_path: Path) -> None:
         params.replace(target_columns=["lable"]).create(PipelineMode.TRAINING)
 
 
+def test_rows_to_predict_need_no_targets(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("text\nhello\n")
+    params = RowGeneratorParams(files=[str(tmp_path / "new.csv")], target_columns=["label"])
+    row = params.create(PipelineMode.PREDICTION)[0]
+    assert (row.inputs, row.targets) == ({"text": "hello"}, {})
+    with pytest.raises(DataError, match="has no column 'label'"):
+        params.create(PipelineMode.EVALUATION)
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("size,size,label\n1,2,3\n")
+    with pytest.raises(DataError, match=r"a.csv' has the column 'size' 2 times; rename or remove one."):
+        RowGeneratorParams(files=[str(tmp_path / "a.csv")]).create(PipelineMode.TRAINING)
+
+
 def test_arrays_of_files(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(6.0).reshape(3, 2))
     np.savez(tmp_path / "y.npz", y=np.arange(3))

@@ -234,3 +234,36 @@ def test_a_saved_archive_holds_the_graph_with_its_parameters(tmp_path: Any) -> N
     loaded = keras.models.load_model(tmp_path / "model.keras", custom_objects={"Scale": Scale, "RootGraph": RootGraph})
     x = {"x": np.full((2, 1), 3, "float32")}
     assert np.array_equal(loaded(x)["out"], built.prediction_model(x)["out"])
+
+
+class Judged(GenericGraphBase[NumberParams]):
+    """Has a layer that only the training graph uses, as a GAN or an auxiliary head has."""
+
+    def __init__(self, params: NumberParams, **kwargs: Any) -> None:
+        super().__init__(params, **kwargs)
+        self.made, self.judge = layers.Dense(1), layers.Dense(2)
+
+    def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
+        return {"judged": self.judge(self.build_prediction_graph(inputs)["made"])}
+
+    def build_prediction_graph(self, inputs: Tensors) -> Tensors:
+        return {"made": self.made(inputs["x"])}
+
+
+class JudgedModel(ModelBase[NumberParams]):
+    def create_graph(self) -> Judged:
+        return Judged(self.params)
+
+    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        return {"loss": ops.square(outputs["judged"] - targets["y"])}
+
+
+def test_weights_of_layers_that_only_the_training_graph_has_can_be_loaded(tmp_path: Any) -> None:
+    trained = build(JudgedModel(NumberParams()))
+    trained.training_model()
+    trained.prediction_model.save(tmp_path / "model.keras")
+    loaded = build(JudgedModel(NumberParams()))
+    loaded.load_weights(tmp_path / "model.keras")
+    for name in ("made", "judge"):
+        kernels = [getattr(built.root.graph, name).kernel for built in (trained, loaded)]
+        assert np.array_equal(*(ops.convert_to_numpy(kernel) for kernel in kernels))

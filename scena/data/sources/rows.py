@@ -21,14 +21,14 @@ class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
             self.main_process = True  # type: ignore[misc]
         self.rows: list[tuple[str, dict[str, str]]] = []
         for name in params.files:
-            self.rows += _read(located(name), params)
+            self.rows += _read(located(name), params, targets=mode.has_targets)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, index: int) -> Sample:
         where, row = self.rows[index]
-        targets = self.params.target_columns
+        targets = [column for column in self.params.target_columns if column in row]
         inputs = self.params.input_columns or [column for column in row if column not in targets]
         return Sample(inputs={c: row[c] for c in inputs}, targets={c: row[c] for c in targets}, meta=where)
 
@@ -37,7 +37,7 @@ class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
         return [row for _, row in self.rows]
 
 
-def _read(path: Any, params: RowGeneratorParams) -> list[tuple[str, dict[str, str]]]:
+def _read(path: Any, params: RowGeneratorParams, targets: bool) -> list[tuple[str, dict[str, str]]]:
     delimiter = params.delimiter or ("\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
     try:
         text = read_bytes(path).decode("utf-8-sig")
@@ -47,7 +47,13 @@ def _read(path: Any, params: RowGeneratorParams) -> list[tuple[str, dict[str, st
         raise DataError(f"{str(path)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     columns = list(reader.fieldnames or [])
-    missing = [c for c in [*params.input_columns, *params.target_columns] if c not in columns]
+    twice = [c for c in columns if columns.count(c) > 1]
+    if twice:
+        raise DataError(
+            f"{str(path)!r} has the column {twice[0]!r} {columns.count(twice[0])} times; rename or remove one."
+        )
+    wanted = [*params.input_columns, *(params.target_columns if targets else [])]
+    missing = [c for c in wanted if c not in columns]
     if missing:
         raise DataError(f"{str(path)!r} has no column {missing[0]!r}; it has {columns} (delimiter {delimiter!r}).")
     rows = []
