@@ -43,5 +43,5 @@ def initial_params(scenario: AnyScenario, stored: Path | None) -> Any:
     from scena.scenario.stored import read_description, stored_params
 
     params = stored_params(read_description(stored), scenario, stored)
-    params.output_dir = None
+    params.output_dir = params.checkpoint_dir = params.log_dir = params.export_dir = None  # those of another run
     return params

@@ -102,10 +102,24 @@ def withdraw(directory: Path) -> None:
     forget(directory / PARAMS)
 
 
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 class _LogFile(logging.FileHandler):
     """A log file that says once that it cannot be written, and never ends a training because of it."""
 
     _failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a line; opening the file may fail as well."""
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_no_link)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
         """Says it on the console, which has the same lines."""

@@ -6,7 +6,10 @@ Only files that are found in the directory are touched, never a path that a chec
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from scena.data.records.framing import OVERHEAD, RecordError, record_at
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +34,21 @@ def cut_back(directory: Path, sizes: dict[str, int]) -> None:
             logger.warning("%s is shorter than at the checkpoint: curves in TensorBoard will have a gap.", path)
     for name in sorted(set(sizes) - found):
         logger.warning("TensorBoard's %s is no longer there: its curves start at the checkpoint.", name)
+
+
+def remove_half_written(folder: Path) -> None:
+    """Cuts the newest event file of a folder off after its last whole record; one without any record is removed."""
+    newest = max(_event_files(folder), key=lambda path: path.stat().st_mtime_ns, default=None)
+    if newest is None:
+        return
+    data, offset = newest.read_bytes(), 0
+    with suppress(RecordError):
+        while offset < len(data):
+            offset += OVERHEAD + len(record_at(data, offset, str(newest)))
+    if offset == 0:
+        newest.unlink()
+    elif offset < len(data):
+        os.truncate(newest, offset)
 
 
 def _event_files(directory: Path) -> Iterator[Path]:

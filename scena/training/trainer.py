@@ -29,6 +29,7 @@ from scena.training.checkpoint import CheckpointStore
 from scena.training.connecting import connect, leading
 from scena.training.directory import create_directory, default_directory, log_file, run_paths, settle_paths, withdraw
 from scena.training.errors import TrainingError, TrainingInterrupted
+from scena.training.event_writers import DISK_ERRORS, reason
 from scena.training.lock import locked
 from scena.training.loop import TrainingLoop
 from scena.training.numerics import checked_numerics
@@ -237,6 +238,16 @@ class Trainer:
         self._export(run)
 
     def _export(self, run: TrainingRun) -> None:
+        try:
+            self._write_exports(run)
+        except DISK_ERRORS as error:
+            raise TrainingError(
+                f"The training is finished, but its exports cannot be written: {reason(error)}. "
+                f"Write them later with: {_resume_command(run)}"
+            ) from error
+        logger.info("Done: %s", run.directory)
+
+    def _write_exports(self, run: TrainingRun) -> None:
         result = {"epoch": run.progress.epoch, "step": run.progress.step, **(self.history[-1] if self.history else {})}
         if self.params.export_final:
             with run.averaged_weights():
@@ -245,7 +256,6 @@ class Trainer:
                 )
         if self.best is not None:
             self.scenario.complete_export(run.built, run.paths.best)
-        logger.info("Done: %s", run.directory)
 
 
 def _resume_command(run: TrainingRun) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import FAST, SCENARIO, SLOW, fingerprint, flags
+from tests.faults.harness import FAST, SCENARIO, SLOW, fingerprint, flags, scalars
 from tests.faults.test_kills import assert_same
 from tests.zygote import Zygote
 
@@ -75,6 +75,57 @@ def test_a_disk_that_stays_full_ends_the_run_with_an_error(
     assert child.wait() == 1, child.text
     assert "error: Cannot write the best model" in child.text
     assert [path.name for path in (directory / "checkpoint").iterdir() if path.name.isdecimal()]
+    ballast.unlink()
+    assert zygote.run("resume", directory, *FAST, log=log) == 0, log.read_text()
+    shutil.copy(log, directory.with_suffix(".log"))
+    assert_same(directory, expected)
+
+
+def test_lost_logs_do_not_end_a_training(
+    zygote: Zygote, expected: dict[str, Any], small_disk: Path, tmp_path: Path
+) -> None:
+    """The disk of the logs is full before the first validation, and has room again later."""
+    directory, log, logs = tmp_path / "run", tmp_path / "run.log", small_disk / "logs"
+    ballast = fill(small_disk)
+    child = zygote.start(
+        "train", SCENARIO, "--trainer.output_dir", directory, "--trainer.log_dir", logs, *flags(SLOW), log=log
+    )
+    refused = child.wait() if not child.wait_for("Training ") else None
+    assert refused == 1 and "error: Cannot write to --trainer.log_dir" in child.text  # there is no room for anything
+    ballast.unlink()
+    child = zygote.start(
+        "train", SCENARIO, "--trainer.output_dir", directory, "--trainer.log_dir", logs, *flags(SLOW), log=log
+    )
+    assert child.wait_for("Training ")
+    ballast = fill(small_disk)
+    assert child.wait_for("Cannot write TensorBoard's events to"), child.text
+    assert child.wait_for("Epoch 3/5"), child.text
+    ballast.unlink()
+    assert child.wait() == 0, child.text
+    assert child.text.count("Cannot write TensorBoard's events to") == 1
+    assert "No space left on device. The training goes on; its curves will have a gap." in child.text
+    assert "TensorBoard's events can be written again." in child.text
+    assert "Traceback" not in child.text
+    curves = scalars(logs / "tensorboard")  # every record in every file is whole
+    assert {step for step, _ in curves["val/loss"]} < {step for step, _ in expected["scalars"]["val/loss"]}
+    assert curves["val/loss"][-1] == expected["scalars"]["val/loss"][-1]
+    (directory / "tensorboard").symlink_to(logs / "tensorboard")
+    found = fingerprint(directory)
+    for part in ("tensors", "state", "history", "best", "export"):
+        assert found[part] == expected[part], part
+
+
+@pytest.mark.long
+def test_a_disk_that_is_full_before_the_first_validation(
+    zygote: Zygote, expected: dict[str, Any], small_disk: Path, tmp_path: Path
+) -> None:
+    directory, log = small_disk / "run", tmp_path / "run.log"
+    child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *flags(SLOW), log=log)
+    assert child.wait_for("Training ")
+    ballast = fill(small_disk)
+    assert child.wait() == 1, child.text
+    assert "Traceback" not in child.text
+    assert child.text.count("Cannot write TensorBoard's events to") == child.text.count("history.csv: No space") == 1
     ballast.unlink()
     assert zygote.run("resume", directory, *FAST, log=log) == 0, log.read_text()
     shutil.copy(log, directory.with_suffix(".log"))

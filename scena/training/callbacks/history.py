@@ -1,5 +1,6 @@
 """`history.csv`: one row per epoch with all values."""
 
+import contextlib
 import csv
 import io
 import logging
@@ -23,6 +24,7 @@ class HistoryWriter(TrainerCallback):
         super().__init__()
         self.rows: list[dict[str, Any]] = []
         self._started = time.monotonic()
+        self._failed = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Starts the clock of the epoch."""
@@ -52,7 +54,13 @@ class HistoryWriter(TrainerCallback):
         try:
             write_checked(path, text.getvalue())
         except OSError as error:
-            logger.warning("Cannot write %s: %s. It is tried again after the next epoch.", path, error.strerror)
+            if not self._failed:
+                logger.warning("Cannot write %s: %s. It is tried again after each epoch.", path, error.strerror)
+            self._failed = True
+        else:
+            if self._failed:
+                logger.info("%s can be written again; nothing of it was lost.", path)
+            self._failed = False
 
     def state(self) -> dict[str, Any]:
         """The rows so far."""
@@ -69,4 +77,5 @@ class HistoryWriter(TrainerCallback):
     def reset(self) -> None:
         """Removes the file."""
         self.rows = []
-        forget(self.run.directory / FILE)
+        with contextlib.suppress(OSError):
+            forget(self.run.directory / FILE)

@@ -13,6 +13,7 @@ from scena.model.tensorboard_data import TensorBoardData
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.tensorboard_extras import write_histograms, write_parameters
 from scena.training.event_files import cut_back, event_sizes
+from scena.training.event_writers import EventWriters
 
 
 class TensorBoardEvents(TrainerCallback):
@@ -20,16 +21,20 @@ class TensorBoardEvents(TrainerCallback):
 
     def __init__(self) -> None:
         super().__init__()
-        self._writers: dict[str, Any] = {}
         self._layers_offer = True
         self._offered_at = -1
         self._graph_written = False
+
+    def set_run(self, run: Any) -> None:
+        """Takes the folder of the events from the run."""
+        super().set_run(run)
+        self._writers = EventWriters(run.paths.tensorboard)
 
     def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         """Writes the parameters, unless a run goes on that has written them."""
         if self.run.resumed_from is None:
             params = self.run.params
-            with self._writer("train").as_default():
+            with self._writers.writing("train"):
                 write_parameters(params, type(params)(scenario=params.scenario, gen=params.gen))
 
     def wants_batches(self) -> bool:
@@ -46,7 +51,7 @@ class TensorBoardEvents(TrainerCallback):
         if self.run.params.tensorboard.graph and not self._graph_written and self.run.resumed_from is None:
             graph = self.run.engine.graph()
             if graph is not None:
-                with self._writer("train").as_default():
+                with self._writers.writing("train"):
                     tf.summary.graph(graph)
         self._graph_written = True
 
@@ -59,7 +64,7 @@ class TensorBoardEvents(TrainerCallback):
         elif settings.scalars_every.unit == "steps":
             self._write("train", {"learning_rate": self.run.learning_rate()})
         if settings.histograms.due_at_epoch(epoch + 1):
-            with self._writer("train").as_default(), self.run.train_data.stream(repeat=False) as batches:
+            with self._writers.writing("train"), self.run.train_data.stream(repeat=False) as batches:
                 write_histograms(
                     self.run.model,
                     next(iter(batches)),
@@ -69,7 +74,7 @@ class TensorBoardEvents(TrainerCallback):
 
     def on_data(self, data: dict[str, TensorBoardData]) -> None:
         """Writes pictures, curves and the like of an evaluator."""
-        with self._writer("lav").as_default():
+        with self._writers.writing("lav"):
             for name, value in data.items():
                 value.write(name.removeprefix("lav_"), self.run.progress.step)
 
@@ -85,19 +90,15 @@ class TensorBoardEvents(TrainerCallback):
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         """Closes the files."""
-        for writer in self._writers.values():
-            writer.close()
-        self._writers.clear()
+        self._writers.close()
 
     def _write(self, name: str, values: dict[str, float], step: int | None = None, flush: bool = True) -> None:
         scalars = {key: value for key, value in values.items() if np.ndim(value) == 0}
         if not scalars:
             return
-        with self._writer(name).as_default():
+        with self._writers.writing(name, flush=flush):
             for key, value in scalars.items():
                 tf.summary.scalar(key, float(value), step=self.run.progress.step if step is None else step)
-        if flush:
-            self._writer(name).flush()
 
     def _write_offered(self) -> None:
         pipeline = self.run.val_data
@@ -109,19 +110,13 @@ class TensorBoardEvents(TrainerCallback):
             self.run.built.root({name: keras.ops.convert_to_tensor(value) for name, value in batch.inputs.items()})
         self._layers_offer = bool(collected)
         if collected:
-            with self._writer("val").as_default():
+            with self._writers.writing("val"):
                 for writer, value in collected:
                     writer.func(writer.name, keras.ops.convert_to_numpy(value), self.run.progress.step)
 
-    def _writer(self, name: str) -> Any:
-        if name not in self._writers:
-            self._writers[name] = tf.summary.create_file_writer(str(self.run.paths.tensorboard / name))
-        return self._writers[name]
-
     def state(self) -> dict[str, Any]:
         """How long each event file is: what comes later is cut off when the run goes on from here."""
-        for writer in self._writers.values():
-            writer.flush()
+        self._writers.flush()
         return {"sizes": event_sizes(self.run.paths.tensorboard)}
 
     def restore(self, state: dict[str, Any]) -> None:

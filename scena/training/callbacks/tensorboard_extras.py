@@ -1,5 +1,6 @@
 """What TensorBoard shows beside curves, written once or on request: parameters, graph, histograms, profiles."""
 
+import logging
 from typing import Any
 
 import keras
@@ -10,6 +11,9 @@ from scena.params import dump_yaml, to_raw
 from scena.training.blocks import stacked
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
+from scena.training.event_writers import DISK_ERRORS, reason
+
+logger = logging.getLogger(__name__)
 
 
 def write_parameters(params: Any, default: Any) -> None:
@@ -92,6 +96,9 @@ class Profiler(TrainerCallback):
                 tf.profiler.experimental.start(str(self.run.paths.tensorboard / "train"))
             except tf.errors.AlreadyExistsError as error:
                 raise TrainingError("--trainer.profile: another profiler runs in this process.") from error
+            except DISK_ERRORS as error:
+                self._lost(error)
+                return
             self.running = True
         elif self.running and step >= self.last:
             self.stop()
@@ -100,4 +107,11 @@ class Profiler(TrainerCallback):
         """Writes what was recorded."""
         if self.running:
             self.running = False
-            tf.profiler.experimental.stop()
+            try:
+                tf.profiler.experimental.stop()
+            except DISK_ERRORS as error:
+                self._lost(error)
+
+    def _lost(self, error: Exception) -> None:
+        self.first = self.last = 0
+        logger.warning("Cannot write the profile: %s. The training goes on without it.", reason(error))
