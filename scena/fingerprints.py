@@ -7,7 +7,6 @@ versions are stored.
 
 import ast
 import functools
-import hashlib
 import os
 import re
 import sys
@@ -179,14 +178,14 @@ class _Code:
             return None
         if top in sys.stdlib_module_names or not all(part.isidentifier() for part in name.split(".")):
             return None
-        origin, _ = _locate(name)
+        origin, _ = locate(name)
         if origin is None or origin.suffix != ".py":
             return None
         installed = _INSTALLED.intersection(origin.parts) or origin.is_relative_to(_STANDARD)
         return None if installed and top != self.top else origin
 
 
-def _locate(name: str) -> tuple[Path | None, list[str]]:
+def locate(name: str) -> tuple[Path | None, list[str]]:
     """A module's file, and where its submodules are, without importing anything."""
     module = sys.modules.get(name)
     if module is not None:
@@ -194,7 +193,7 @@ def _locate(name: str) -> tuple[Path | None, list[str]]:
         return (Path(file) if file else None), list(getattr(module, "__path__", None) or [])
     parent, _, _ = name.rpartition(".")
     try:
-        spec = PathFinder.find_spec(name, _locate(parent)[1]) if parent else find_spec(name)
+        spec = PathFinder.find_spec(name, locate(parent)[1]) if parent else find_spec(name)
     except (ImportError, ValueError):
         return None, []
     if spec is None:
@@ -233,6 +232,8 @@ def _of_cells(module: Any) -> _Source | None:
 
 def definitions(tree: ast.Module) -> dict[str, str]:
     """A hash for each definition of a module: functions, methods, classes without their methods, assigned names, and the rest."""
+    import hashlib  # slow to import
+
     found: dict[str, list[str]] = {}
     for statement in tree.body:
         if isinstance(statement, ast.ClassDef):

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from scena.escaping import one_line
-from scena.model.tensorboard_data import plain_result
 from scena.scenario.errors import ScenarioError
 
 Results = dict[str, dict[str, Any]]
@@ -22,6 +21,8 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
         json_file: the file.
         nothing: what is printed if there is no value at all.
     """
+    from scena.model.tensorboard_data import plain_result  # late: it needs numpy, `--help` does not
+
     text = json.dumps(plain_result(results), indent=1, ensure_ascii=False)
     if json_file is not None and str(json_file) == "-":
         print(text)
@@ -49,5 +50,7 @@ def table(results: Results) -> str:
 
 def number(value: Any) -> str:
     """A result for a table: six digits of a number, nothing where there is none."""
+    from scena.model.tensorboard_data import plain_result
+
     value = plain_result(value)
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else one_line(str(value))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from scena.data.modes import PipelineMode
 from scena.params.declare import Params, param
@@ -90,6 +90,13 @@ class DataBaseParams(Params):
     post_proc: DataProcessorPipelineParams = param(
         SequentialProcessorPipelineParams(), help="processors after the model"
     )
+
+    @classmethod
+    def __initial__(cls) -> Self:
+        """As the data class sets them up with `default_params`."""
+        from scena.data.default_params import default_data_params
+
+        return default_data_params(cls)
 
 
 class DataPipelineParams(Params):

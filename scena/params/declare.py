@@ -249,6 +249,11 @@ class Params:
         return None if field.required else _instance(cls.hints()[field.name])
 
     @classmethod
+    def __initial__(cls) -> Self:
+        """The values that the class starts with where it is chosen; a base may take them from elsewhere."""
+        return cls()
+
+    @classmethod
     def implementation(cls) -> type[Any]:
         """Imports and returns the class these parameters build."""
         if cls.__builds__ is None:

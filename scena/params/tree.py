@@ -54,6 +54,8 @@ def value_to_raw(value: Any, hint: Any, field: Field | None) -> Any:
 def default_raw(cls: type[Params], kind: Kind | None = None, field: Field | None = None) -> dict[str, Any]:
     """The raw tree of a class before anything is set; values that are still required are None."""
     kind = kind or kind_of(cls)
+    if cls.__initial__.__func__ is not Params.__initial__.__func__:  # type: ignore[attr-defined]
+        return _object_to_raw(cls.__initial__(), kind, field)
     hints = kind.hints_of(cls)
     raw: dict[str, Any] = {CLASS: name_of(cls, kind, field)}
     for name, own in cls.__params__.items():

@@ -12,6 +12,7 @@ from scena.data.params import DataGeneratorParams
 from scena.data.rules import tell_of_rules
 from scena.evaluation.params import LAVParams
 from scena.params import Params, ParamsError, check
+from scena.params.declare import UNSET
 from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
 from scena.scenario.params import ScenarioBaseParams
@@ -62,8 +63,11 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
     @classmethod
     def default_params(cls) -> TScenarioParams:
-        """The scenario's own parameters as they are before files and flags."""
-        return cast(TScenarioParams, cls._argument(0)())
+        """The scenario's own parameters as they are before files and flags; the data's are those of its `default_params`."""
+        params = cast(TScenarioParams, cls._argument(0)())
+        if type(params).__params__["data"].default is UNSET:
+            params.data = type(params.data).__initial__()
+        return params
 
     @classmethod
     def default_pipelines(cls) -> TPipelines:

@@ -109,7 +109,7 @@ def test_schema_and_loader_agree_that_names_are_nested(validator: Any, text: str
 
 def test_a_key_of_a_dict_of_plain_values_may_have_dots(validator: Any, tmp_path: Path) -> None:
     assert is_valid(validator, "data: {lists: [a], weights: {a.b: 3}}", tmp_path)
-    assert load(Root(), [tmp_path / "file.yaml"]).trainer.source.weights["a.b"] == 3
+    assert load(Root(), [tmp_path / "file.yaml"]).trainer.scenario.data.weights["a.b"] == 3
 
 
 def test_it_explains_and_knows_defaults() -> None:
