@@ -209,25 +209,57 @@ def _parsed(path: Path, modified: int, size: int) -> tuple[dict[str, str], list[
     return definitions(tree), list(_references(tree))
 
 
+def notebook_code(cls: type) -> dict[str, str] | None:
+    """Hashes of a class that is in no file, and of all in its notebook that it uses, as they are in memory now.
+
+    None if its source is not known.
+    """
+    module = sys.modules.get(cls.__module__)
+    names, found = [cls.__qualname__.partition(".")[0]], dict[str, str]()
+    for name in names:  # which grows
+        value = getattr(module, name, None)
+        cell = _cell(value, name)
+        if cell is not None:
+            found |= _named(cell, name)
+            used = (node.id for node in ast.walk(_definition(cell, name)) if isinstance(node, ast.Name))
+            names += [other for other in used if hasattr(module, other) and other not in names]
+        elif isinstance(value, bool | int | float | str | tuple):
+            found[name] = repr(value)
+    return found if names[0] in found else None
+
+
 def _of_cells(module: Any) -> _Source | None:
     """The definitions of a notebook, whose cells are no files: each class and function as it is in memory now."""
-    import linecache
-
     found: dict[str, str] = {}
     references: list[str] = []
     for name, value in list(vars(module).items()):
-        if getattr(value, "__module__", None) != module.__name__ or getattr(value, "__name__", None) != name:
-            continue
-        functions = [value, *vars(value).values()] if isinstance(value, type) else [value]
-        cell = next((item.__code__.co_filename for item in functions if hasattr(item, "__code__")), None)
-        try:
-            tree = ast.parse("".join(linecache.getlines(cell))) if cell is not None else ast.Module([], [])
-        except (SyntaxError, ValueError):
-            continue
-        own = definitions(tree)
-        found |= {key: value for key, value in own.items() if key.partition(".")[0] == name}
-        references += _references(tree)
+        if getattr(value, "__module__", None) == module.__name__ and (cell := _cell(value, name)) is not None:
+            found |= _named(cell, name)
+            references += _references(cell)
     return _Source(found, [one for reference in references for one in _absolute(reference, "")]) if found else None
+
+
+def _cell(value: Any, name: str) -> ast.Module | None:
+    """The cell of a notebook in which a class or function was defined; IPython keeps its source for tracebacks."""
+    import linecache
+
+    if getattr(value, "__name__", None) != name:
+        return None
+    functions = [value, *vars(value).values()] if isinstance(value, type) else [value]
+    file = next((item.__code__.co_filename for item in functions if hasattr(item, "__code__")), None)
+    try:
+        return ast.parse("".join(linecache.getlines(file))) if file is not None else None
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _named(cell: ast.Module, name: str) -> dict[str, str]:
+    return {key: own for key, own in definitions(cell).items() if key.partition(".")[0] == name}
+
+
+def _definition(cell: ast.Module, name: str) -> ast.AST:
+    found = [item for item in cell.body if getattr(item, "name", None) == name]
+    return found[-1] if found else ast.Module([], [])
 
 
 def definitions(tree: ast.Module) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from scena.data.automatic import MAX_PROCESSES, usable_cores
 from scena.data.cursor import Cursor
-from scena.data.engine.config import NotImportableError, stored_params
+from scena.data.engine.config import NotImportableError
 from scena.data.engine.parallel import ParallelEngine
 from scena.data.errors import DataError
 from scena.data.inprocess import InProcessEngine
@@ -21,7 +21,9 @@ from scena.data.processor import Step, takes_rng
 from scena.data.sample import Sample
 from scena.data.store import SampleWriter, StoredSamples, is_complete
 from scena.data.work import Work
+from scena.fingerprints import notebook_code
 from scena.params.declare import Params
+from scena.params.tree import to_raw
 
 logger = logging.getLogger("scena.data")
 
@@ -162,10 +164,10 @@ def _cache_file(work: Work, count: int, folder: Path) -> Path:
     identity = [type(source).__qualname__, work.mode.value, [step.name for step in steps]]
     depends = {
         "format": FORMAT,
-        "source": stored_params(work.source)[2] if isinstance(work.source, Params) else None,
+        "source": _tree(work.source) if isinstance(work.source, Params) else None,
         "files": source.fingerprint(),
-        "processors": [stored_params(one)[2] for one in params],
-        "data": stored_params(work.data)[2],
+        "processors": [_tree(one) for one in params],
+        "data": _tree(work.data),
         "limit": [work.pipeline.limit, work.seed] if work.pipeline.limit else None,  # the seed chooses the samples
         "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
     }
@@ -174,8 +176,17 @@ def _cache_file(work: Work, count: int, folder: Path) -> Path:
     return folder / f"{_hash(identity)[:12]}-{_hash([identity, depends])[:24]}.samples"
 
 
+def _tree(params: Params) -> dict[str, Any]:
+    raw = to_raw(params)
+    raw.pop("class", None)  # it is named by what it builds
+    return raw
+
+
 def _code(cls: type) -> list[str]:
-    """A hash of each source file that a class and its bases come from, without those of Scena."""
+    """A hash of each source file that a class and its bases come from, without those of Scena.
+
+    Of a class of a notebook, which has no file, its cell and those of what it uses count.
+    """
     files = []
     for base in cls.__mro__:
         module = base.__module__
@@ -184,6 +195,13 @@ def _code(cls: type) -> list[str]:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file and Path(file).is_file():
             files.append(hashlib.sha256(Path(file).read_bytes()).hexdigest())
+        elif (cells := notebook_code(base)) is not None:
+            files += [f"{name} {own}" for name, own in cells.items()]
+        else:
+            raise DataError(
+                f"A cache of {base.__name__} could not tell when its code changes, because its source is not known. "
+                "Put it into a module, or leave out cache_dir."
+            )
     return files
 
 

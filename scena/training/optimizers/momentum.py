@@ -5,21 +5,23 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.training.optimizers.params import SGD, AdaBelief, Adam, Adamax, GradientOptimizerParams, Lion, RAdam
-
-BY_BETA_1 = (Adam, Adamax, AdaBelief, RAdam, Lion)
-"""Optimizers that read `beta_1` in each step, so that it may change from step to step."""
+from scena.training.errors import TrainingError
+from scena.training.optimizers.params import SGD, GradientOptimizerParams, no_momentum
 
 
 def with_momentum_of(schedule: Any, base: type[Any], params: GradientOptimizerParams) -> type[Any]:
-    """The optimizer class with the schedule's momentum, if the schedule has one and the optimizer can follow it."""
+    """The optimizer class with the schedule's momentum, if the schedule has one.
+
+    Raises:
+        TrainingError: the optimizer has none that could follow it.
+    """
     if getattr(schedule, "momentum", None) is None:
         return base
+    if params.cycled is None:
+        raise TrainingError(no_momentum(params, "This schedule"))
     if isinstance(params, SGD):
         return type("SGD", (_CycledSGD,), {"momentum_schedule": staticmethod(schedule.momentum)})
-    if isinstance(params, BY_BETA_1):
-        return type(base.__name__, (base,), {"beta_1": property(_momentum_now(schedule), lambda self, value: None)})
-    return base
+    return type(base.__name__, (base,), {params.cycled: property(_momentum_now(schedule), lambda self, value: None)})
 
 
 def _momentum_now(schedule: Any) -> Any:

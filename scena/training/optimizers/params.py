@@ -1,8 +1,10 @@
 """Parameters of the optimizers, each with only its own flags. Choose with `--optimizer NAME`."""
 
 import re
+from typing import ClassVar
 
 from scena.params import Params, param
+from scena.params.declare import short_name, subclasses
 
 NO_DECAY = r"(^|/)(bias|gamma|beta)$|norm"
 """Biases and the weights of normalisations: decaying them towards zero rarely helps."""
@@ -14,6 +16,9 @@ class OptimizerParams(Params, abstract=True):
 
 class GradientOptimizerParams(OptimizerParams, abstract=True):
     """What every optimizer can do with gradients and weights, apart from its own rule."""
+
+    cycled: ClassVar[str | None] = None
+    """The attribute that the optimizer reads in each step and that a one-cycle schedule may move; None if there is none."""
 
     clip_value: float | None = param(None, gt=0, help="clip each gradient value to ± this")
     clip_norm: float | None = param(None, gt=0, help="scale each gradient down to this norm")
@@ -48,6 +53,15 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
             ) from None
 
 
+def no_momentum(optimizer: OptimizerParams, schedule: str) -> str:
+    """What to say about a schedule that moves the momentum of an optimizer that has none to move."""
+    able = [cls for cls in subclasses(GradientOptimizerParams) if cls.cycled is not None]
+    return (
+        f"{schedule} moves the momentum, and --optimizer {short_name(type(optimizer))} has none that can be moved. Add "
+        f"--learning_rate.cycle_momentum False, or choose one of {', '.join(map(short_name, able))}."
+    )
+
+
 def _check_rule(rule: str) -> None:
     pattern, _, factor = rule.rpartition("=")
     try:
@@ -63,6 +77,7 @@ def _check_rule(rule: str) -> None:
 class Adam(GradientOptimizerParams, builds="keras.optimizers:Adam"):
     """Adam: adaptive steps from running moments of the gradient."""
 
+    cycled = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
     beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the second moment")
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
@@ -78,6 +93,7 @@ class AdamW(Adam, builds="keras.optimizers:AdamW"):
 class AdaBelief(GradientOptimizerParams, builds=".adabelief:AdaBelief"):
     """Adam whose steps grow where the gradient comes as expected (Zhuang et al. 2020)."""
 
+    cycled = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
     beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the gradient's variance")
     epsilon: float = param(1e-14, gt=0, help="keeps the step finite")
@@ -86,6 +102,7 @@ class AdaBelief(GradientOptimizerParams, builds=".adabelief:AdaBelief"):
 class RAdam(GradientOptimizerParams, builds=".radam:RAdam"):
     """Adam whose first steps are rectified while its second moment is still uncertain (Liu et al. 2020)."""
 
+    cycled = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
     beta_2: float = param(0.999, gt=0, lt=1, aliases=["beta2"], help="decay of the second moment")
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
@@ -94,6 +111,7 @@ class RAdam(GradientOptimizerParams, builds=".radam:RAdam"):
 class Adamax(GradientOptimizerParams, builds="keras.optimizers:Adamax"):
     """Adam with the infinity norm."""
 
+    cycled = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
     beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the infinity norm")
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
@@ -124,6 +142,7 @@ class Adagrad(GradientOptimizerParams, builds="keras.optimizers:Adagrad"):
 class Lion(GradientOptimizerParams, builds="keras.optimizers:Lion"):
     """Lion: steps by the sign of the momentum."""
 
+    cycled = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="mix of gradient and momentum in the step")
     beta_2: float = param(0.99, ge=0, lt=1, aliases=["beta2"], help="decay of the momentum")
 
@@ -140,6 +159,7 @@ class RMSprop(GradientOptimizerParams, builds="keras.optimizers:RMSprop"):
 class SGD(GradientOptimizerParams, builds="keras.optimizers:SGD"):
     """Stochastic gradient descent."""
 
+    cycled = "momentum"
     momentum: float = param(0.0, ge=0, le=1, help="momentum of the steps")
     nesterov: bool = param(False, help="look ahead along the momentum")
 

@@ -106,7 +106,7 @@ class OneCycle(ChangingRateParams, builds=".schedules:OneCycleSchedule"):
     div_factor: float = param(25.0, ge=1, help="the cycle starts at lr / this")
     final_div_factor: float = param(1e4, ge=1, help="and ends at lr / div_factor / this")
     cycle_momentum: bool = param(
-        True, help="move momentum or beta_1 too (SGD, Adam and its kin, Lion; the others keep theirs)"
+        True, help="move momentum or beta_1 too (SGD, Adam and its kin, Lion; with others it has to be False)"
     )
     base_momentum: float = param(0.85, ge=0, lt=1, help="momentum at the highest learning rate")
     max_momentum: float = param(0.95, ge=0, lt=1, help="momentum at the lowest learning rate")
