@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from tests.data.toys import (
     sequence,
     toy_pipeline,
 )
+from tests.zygote import ROOT
 
 
 @pytest.mark.parametrize("processes", [0, 2])
@@ -165,3 +168,74 @@ def test_a_folder_that_cannot_be_written_and_a_full_disk_are_errors_of_one_line(
     with pytest.raises(DataError, match="The processed samples cannot be stored: No space left on device"):
         writer.finish()
     writer.abandon()
+
+
+CELL = """
+from scena.data import ArraySpec, DataBase, DataBaseParams, DataPipelineParams, DataGeneratorParams, MappingDataProcessor
+from scena.data import DataProcessorParams, PipelineMode, RandomAccessGenerator, Sample
+from scena.data import SequentialProcessorPipelineParams
+
+class CountParams(DataGeneratorParams, builds=":Count"):
+    pass
+
+class Count(RandomAccessGenerator):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        return Sample(inputs={"x": index})
+
+class AddParams(DataProcessorParams, builds=":Add"):
+    pass
+
+def more(x):
+    return x + MORE
+
+class Add(MappingDataProcessor):
+    def apply(self, sample):
+        return sample.new_inputs({"x": more(sample.inputs["x"])})
+
+class Numbers(DataBase[DataBaseParams]):
+    def _input_layer_specs(self):
+        return {"x": ArraySpec((), "int32")}
+
+def batch(folder):
+    params = DataBaseParams(pre_proc=SequentialProcessorPipelineParams(processors=[AddParams()]))
+    settings = DataPipelineParams(batch_size=4, cache_dir=folder, num_processes=0)
+    with Numbers(params).create_pipeline(PipelineMode.EVALUATION, settings, CountParams()).stream(repeat=False) as stream:
+        return next(stream).inputs["x"].tolist()
+"""
+NOTEBOOK = f"""
+import linecache, os, sys
+def run(text, number):
+    name = f"<cell {{number}}>"
+    if len(sys.argv) < 3:
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), vars(sys.modules["__main__"]))
+del sys.modules["__main__"].__file__
+run({CELL!r}, 1)
+for number, text in enumerate(["MORE = 1", "MORE = 2", "def more(x):\\n    return 10 * x", "other = 1"], 2):
+    run(text, number)
+    print(batch(sys.argv[1]), len(os.listdir(sys.argv[1])), os.listdir(sys.argv[1]))
+"""
+
+
+def run_notebook(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "notebook.py").write_text(NOTEBOOK)
+    command = [sys.executable, str(tmp_path / "notebook.py"), str(tmp_path / "cache"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})
+
+
+def test_classes_of_a_notebook_can_be_cached_and_a_changed_cell_counts(tmp_path: Path) -> None:
+    done = run_notebook(tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second, third, fourth = done.stdout.splitlines()
+    assert first.startswith("[1, 2, 3, 4] 1 ")
+    assert second.startswith("[2, 3, 4, 5] 1 ")
+    assert third.startswith("[0, 10, 20, 30] 1 ")
+    assert third == fourth  # a cell that the classes do not use does not matter
+    assert run_notebook(tmp_path).stdout == done.stdout
+
+
+def test_classes_without_any_source_are_not_cached(tmp_path: Path) -> None:
+    done = run_notebook(tmp_path, "without")
+    assert "A cache of Count could not tell when its code changes, because its source is not known." in done.stderr

@@ -15,10 +15,14 @@ from scena.training.optimizers.create import create_optimizer
 from scena.training.optimizers.params import (
     SGD,
     AdaBelief,
+    Adadelta,
+    Adagrad,
     Adam,
     AdamW,
     GradientOptimizerParams,
     Lookahead,
+    Nadam,
+    OptimizerParams,
     RAdam,
     RMSprop,
 )
@@ -206,6 +210,25 @@ def test_one_cycle_moves_beta_1_of_adam() -> None:
         square = 0.999 * square + 0.001 * gradient**2
         weight -= float(schedule(t - 1)) * np.sqrt(1 - 0.999**t) / (1 - beta**t) * mean / (np.sqrt(square) + 1e-7)
     np.testing.assert_allclose(run(Adam(), gradients(6), rate), weight, rtol=1e-4)
+
+
+@pytest.mark.parametrize("optimizer", [RMSprop(), Nadam(), Adagrad(), Lookahead(inner=Adadelta())])
+def test_one_cycle_refuses_an_optimizer_whose_momentum_it_cannot_move(optimizer: OptimizerParams) -> None:
+    with pytest.raises(
+        TrainingError, match=r"has none that can be moved. Add --learning_rate.cycle_momentum False, or choose"
+    ):
+        run(optimizer, gradients(1), OneCycle())
+    run(optimizer, gradients(1), OneCycle(cycle_momentum=False))
+
+
+def test_an_optimizer_of_ones_own_can_name_what_a_cycle_moves() -> None:
+    class OwnAdam(GradientOptimizerParams, builds="keras.optimizers:Adam"):
+        """Adam with defaults only."""
+
+        cycled = "beta_1"
+
+    rate = OneCycle(lr=0.1, rise=0.5, base_momentum=0.5, max_momentum=0.9)
+    np.testing.assert_array_equal(run(OwnAdam(), gradients(6), rate), run(Adam(), gradients(6), rate))
 
 
 @pytest.mark.parametrize("ema", [0.0, 0.9])
