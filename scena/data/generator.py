@@ -1,7 +1,7 @@
 """Where samples come from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -98,6 +98,11 @@ class IterableGenerator(DataGenerator[Any]):
 def has_random_access(generator: DataGenerator[Any]) -> bool:
     """Whether samples can be read by index."""
     return hasattr(generator, "__getitem__") and hasattr(generator, "__len__")
+
+
+def is_one_shot(generator: DataGenerator[Any] | None) -> bool:
+    """Whether reading the samples uses them up: a Python generator, an open file and the like."""
+    return isinstance(generator, IterableGenerator) and isinstance(generator.samples, Iterator)
 
 
 def is_shared(source: Any) -> bool:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any, Self
 
 from scena.data.automatic import AutomaticEngine
@@ -15,7 +16,7 @@ from scena.data.collate import Collator
 from scena.data.cursor import Cursor
 from scena.data.engine.parallel import ParallelEngine
 from scena.data.errors import DataError
-from scena.data.generator import DataGenerator
+from scena.data.generator import DataGenerator, is_one_shot
 from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
@@ -220,6 +221,29 @@ class DataPipeline:
         if self._shard is not None and not divided:
             batches = cut(batches, self._shard)
         return BatchStream(self._work, batches, cursor, lambda: self._idle.append(engine))
+
+    def peek(self, batches: int, batch_size: int | None = None) -> list[Batch]:
+        """The first batches, made apart from all streams: in this process, without preloading, and without making more.
+
+        A source that can be read only once is left alone: there are none then.
+
+        Args:
+            batches: how many at most.
+            batch_size: make smaller batches than the pipeline's, if that is possible.
+        """
+        if is_one_shot(self._work.generator):
+            return []
+        work = self._work.small(batch_size)
+        engine: Any = InProcessEngine(work)
+        if self.transformation is not None:
+            from scena.data.tf_transform import TransformEngine
+
+            engine = TransformEngine(engine, self.transformation)
+        made = engine.batches(Cursor(), repeat=False)
+        if self.change_batch is not None:
+            made = _changed(made, self.change_batch)
+        with closing(made):
+            return list(islice(made, batches))
 
     def shard(self, index: int, count: int) -> None:
         """Makes the streams give one of `count` equal parts of each batch: several processes train together.

@@ -96,6 +96,26 @@ class Work:
         """The same pipeline again, with the same source."""
         return copy.copy(self)
 
+    def small(self, batch_size: int | None) -> "Work":
+        """The same pipeline without buckets and with smaller batches, unless each batch must have its full size."""
+        changes: dict[str, Any] = {"bucket_boundaries": [], "bucket_batch_sizes": [], "bucket_by": None}
+        if batch_size is not None and not self.pipeline.batch_drop_remainder:
+            changes["batch_size"] = min(batch_size, self.pipeline.batch_size)
+        work = Work(
+            mode=self.mode,
+            pipeline=self.pipeline.replace(**changes),
+            data=self.data,
+            processors=self.processors,
+            collator=self.collator,
+            seed=self.seed,
+            source=self.source,
+            generator=self.generator,
+            first_step=self.first_step,
+            last_step=self.last_step,
+        )
+        work.collect_skipped()
+        return work
+
     def beginning(self, count: int) -> "Work":
         """The first `count` processors, for all samples in the order of the source."""
         changes: dict[str, Any] = {"shuffle_buffer_size": 0, "bucket_boundaries": [], "bucket_batch_sizes": []}

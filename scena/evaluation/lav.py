@@ -12,6 +12,7 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.params import LAVParams
+from scena.model.bad_data import naming_bad_data
 from scena.model.built import BuiltModel
 from scena.model.engine import Arrays, create_engine
 
@@ -88,9 +89,20 @@ class LAV:
                     observer(sample)
         return self.results
 
+    def rehearse(self, batches: list[Batch]) -> dict[str, Any]:
+        """The results on a few batches, with nothing printed: whether model, post-processing and evaluator work at all."""
+        before, self.params.print_limit = self.params.print_limit, 0
+        try:
+            for _ in self.validate((batch, self.predict_batch(batch)) for batch in batches):
+                pass
+        finally:
+            self.params.print_limit = before
+        return self.results
+
     def predict_batch(self, batch: Batch) -> Arrays:
         """The outputs of one batch; its losses and metrics are counted."""
-        return self._engine.evaluate(batch.inputs, batch.targets)
+        with naming_bad_data([batch], "LAV"):
+            return self._engine.evaluate(batch.inputs, batch.targets)
 
     def validate(self, predicted: Iterable[tuple[Batch, Arrays]]) -> Iterator[Sample]:
         """One validation: each sample after post-processing, once the evaluator has seen it. Sets `results` at its end."""
@@ -103,6 +115,7 @@ class LAV:
                     self.built.model._print_evaluate(sample, self.built.data, logger.info)
                 yield sample
             measured = {name: float(value) for name, value in self._model.results().items()}
+            measured |= self._model.data_results()
             self.results = {**measured, **self.evaluator.result()}
 
     def extract_dump_data(self, sample: Sample) -> Sample:

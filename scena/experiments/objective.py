@@ -28,7 +28,9 @@ def ask(python: str, words: list[str]) -> tuple[str, str]:
 
 
 def settings(scenario: Any, params: Any) -> dict[str, str]:
-    """`_best_logging_settings` of the model of a scenario."""
+    """`--trainer.best`, or else `_best_logging_settings` of the model of a scenario."""
+    if params.best is not None:
+        return {"mode": params.best.mode, "name": params.best.name}
     made = scenario(params.scenario)
     mode, name = made.create_model(made.create_data())._best_logging_settings()
     return {"mode": mode, "name": name}

@@ -9,6 +9,7 @@ import keras
 from scena.data.database import DataBase
 from scena.model.archive import check_weights_file
 from scena.model.errors import ModelError
+from scena.model.explaining import explaining_graph
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
@@ -39,7 +40,8 @@ class BuiltModel:
             )
 
     def _outputs(self) -> Tensors:
-        outputs = self.root(self.inputs)
+        with explaining_graph(type(self.root.graph).__name__):
+            outputs = self.root(self.inputs)
         if not isinstance(outputs, dict):
             raise ModelError(
                 f"{type(self.root.graph).__name__} must return a dict of named outputs. Received: {type(outputs).__name__}."

@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 import keras
 import numpy as np
 
+from scena.model.called_metrics import recorded_calls
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
+from scena.model.measure_checks import named_values
+from scena.model.metric_results import is_data
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 
@@ -47,19 +50,23 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
         seen = _run("pre_proc_targets", lambda: root.graph.pre_proc_targets(inputs, targets), given)
         losses = _run("_loss", lambda: model._loss(inputs, seen, outputs), given)
         _say("loss", losses)
-        metrics = _run("_metric", lambda: model._metric(inputs, seen, outputs), given)
+        metrics = _run("_metric", lambda: _metrics(model, inputs, seen, outputs), given)
         for name, value in metrics.items():
             if isinstance(value, tuple):
                 _run(f"the metric {name!r}", lambda value=value: value[0].update_state(*value[1:]), given)  # type: ignore[misc]
-        _say(
-            "metric",
-            {name: value[0].result() if isinstance(value, tuple) else value for name, value in metrics.items()},
-        )
+        results = {name: value[0].result() if isinstance(value, tuple) else value for name, value in metrics.items()}
+        _say("metric", {name: value for name, value in results.items() if not is_data(value)})
         for metric in model.keras_metrics():
             metric.reset_state()
     finally:
         if filtering:
             keras.config.enable_traceback_filtering()
+
+
+def _metrics(model: ModelBase[Any], inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+    with recorded_calls(model.keras_metrics()):
+        value = model._metric(inputs, targets, outputs)
+    return named_values(type(model).__name__, "_metric", value)
 
 
 def _named(root: RootGraph, outputs: Any) -> Tensors:

@@ -67,10 +67,10 @@ class ModelBase(Generic[TModelParams]):
         del inputs, targets
         return {}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
-        """The named metrics, each either a tensor (averaged over the samples) or `(metric, y_true, y_pred)`.
+    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any] | list[Any]:
+        """The named metrics, each a tensor (averaged over the samples) or a called `keras.metrics.Metric` of `__init__`.
 
-        The second form updates a `keras.metrics.Metric` that was created in `__init__`.
+        `(metric, y_true, y_pred)` is the same as a called metric. A list of called metrics takes their own names.
         """
         del inputs, targets, outputs
         return {}

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from scena.model.errors import ModelError
+
 
 class TensorBoardData(ABC):
     """Something to look at in TensorBoard."""
@@ -186,7 +188,7 @@ def split_results(results: dict[str, Any]) -> tuple[dict[str, float], dict[str, 
     """Numbers for logs and history, and what only TensorBoard can show.
 
     Raises:
-        TypeError: a result is neither.
+        ModelError: a result is neither.
     """
     numbers: dict[str, float] = {}
     shown: dict[str, TensorBoardData] = {}
@@ -198,7 +200,7 @@ def split_results(results: dict[str, Any]) -> tuple[dict[str, float], dict[str, 
         elif np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf":
             numbers[name] = float(value)
         else:
-            raise TypeError(
+            raise ModelError(
                 f"The result {name!r} is neither a number nor data for TensorBoard (ImageData, PRCurveData, …). "
                 f"Received: {type(value).__name__}."
             )

@@ -10,8 +10,10 @@ from keras import ops
 
 from scena.model.called_metrics import recorded_calls
 from scena.model.errors import ModelError
+from scena.model.explaining import describe_failure, explaining_graph
 from scena.model.graph import RootGraph, Tensors
 from scena.model.measure_checks import check_names, check_sample_weights, named_values
+from scena.model.metric_results import check_number, data_of, gives_data, is_data
 from scena.model.missing_outputs import MissingOutputs
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
@@ -34,7 +36,7 @@ class Measures:
     """
 
     def __init__(self, model: ModelBase[Any], root: RootGraph, missing: MissingOutputs | None = None) -> None:
-        self._model = model
+        self.model = model
         self._root = root
         self._missing = missing
         self.skipped: dict[str, list[str]] = {}
@@ -50,7 +52,7 @@ class Measures:
 
     def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
         """The model's weights per sample."""
-        return self._model._sample_weights(inputs, self._root.graph.pre_proc_targets(inputs, targets))
+        return self.model._sample_weights(inputs, self._root.graph.pre_proc_targets(inputs, targets))
 
     def trial(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[list[str], list[str], Updates]:
         """The names of losses and averaged metrics, and the Keras metrics, found on symbolic tensors."""
@@ -60,7 +62,7 @@ class Measures:
         def compute(inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
             try:
                 losses, means, updates = self.compute(inputs, targets, outputs)
-                kind, weights = type(self._model).__name__, self.sample_weights(inputs, targets)
+                kind, weights = type(self.model).__name__, self.sample_weights(inputs, targets)
                 check_sample_weights(kind, weights, {**losses, **means}, updates, skipped=bool(self.skipped))
             except (ModelError, _MissedError) as error:
                 failure.append(error)
@@ -76,11 +78,16 @@ class Measures:
                 return self.trial(inputs, targets, outputs)
             if failure:
                 raise failure[0] from None
-            raise ModelError(f"{type(self._model).__name__}: a loss or metric fails: {error}") from error
+            raise ModelError(f"{type(self.model).__name__}: a loss or metric fails{describe_failure(error)}") from error
         return found[0], found[1], found[2]
 
+    def traced(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> list[Any]:
+        """The tensors of `_loss` or `_metric`, for a look at how they come about."""
+        values = self._values(method, inputs, self._root.graph.pre_proc_targets(inputs, targets), outputs)
+        return [value[1:] if isinstance(value, tuple) else value for value in values.values()]
+
     def _values(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
-        model = self._model
+        model = self.model
         try:
             return self._call(method, inputs, targets, outputs)
         except KeyError as error:
@@ -94,7 +101,7 @@ class Measures:
             return self._measurable(method, inputs, targets, outputs)
 
     def _call(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
-        model = self._model
+        model = self.model
         with recorded_calls(model.keras_metrics() if method == "_metric" else []):
             value = getattr(model, method)(inputs, targets, outputs)
         return named_values(type(model).__name__, method, value)
@@ -105,7 +112,7 @@ class Measures:
         found = self._missing.measurable(lambda filled: self._call(method, inputs, targets, filled), outputs)
         if found is None and self.skipped.get(method):
             raise ModelError(
-                f"{type(self._model).__name__}.{method} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
+                f"{type(self.model).__name__}.{method} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
                 "which the prediction graph does not put out: it calls functions of the backend. Leave out --run_eagerly, or use keras.ops."
             )
         values, skipped = found if found is not None else ({}, [])
@@ -116,7 +123,7 @@ class Measures:
         """What is not measured and why, for the log."""
         return [
             f"LAV does not measure the {'losses' if method == '_loss' else 'metrics'}"
-            + (f" {', '.join(names)}: they need" if names else f": {type(self._model).__name__}.{method} needs")
+            + (f" {', '.join(names)}: they need" if names else f": {type(self.model).__name__}.{method} needs")
             + f" {', '.join(self._missing.names())}. {subject} does not put that out."
             for method, names in self.skipped.items()
             if self._missing is not None
@@ -164,7 +171,8 @@ class TrainingModel(keras.Model):
         self._prediction = prediction
         self._loss_weights = model._loss_weights()
         if outputs is None:
-            outputs = root(inputs) if prediction else root(inputs, targets=targets)
+            with explaining_graph(type(root.graph).__name__):
+                outputs = root(inputs) if prediction else root(inputs, targets=targets)
         missing = (
             MissingOutputs(lambda: {**root(inputs), **root(inputs, targets=targets)}, list(outputs))
             if prediction
@@ -174,6 +182,7 @@ class TrainingModel(keras.Model):
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
         self._check_names(model, losses, metrics, updates)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
+        self._data_metrics = {name for name, metric in self.updated_metrics.items() if gives_data(metric)}
         # LAV sums in double precision, so that its numbers do not depend on the batch size (JAX has no float64 by default)
         dtype = "float64" if prediction and keras.backend.backend() == "tensorflow" else None
         self.total = keras.metrics.Mean(name="loss", dtype=dtype)
@@ -257,8 +266,20 @@ class TrainingModel(keras.Model):
         results = {"loss": self.total.result()} if "_loss" not in self.measures.skipped else {}
         results |= {name: metric.result() for name, metric in self.loss_means.items()}
         results |= {name: metric.result() for name, metric in self.metric_means.items()}
-        results |= {name: metric.result() for name, metric in self.updated_metrics.items()}
+        for name, metric in self.updated_metrics.items():
+            if name in self._data_metrics:
+                continue
+            result = metric.result()
+            if is_data(result):
+                self._data_metrics.add(name)
+                continue
+            check_number(name, result, f"{type(self.measures.model).__name__}._metric")
+            results[name] = result
         return results
+
+    def data_results(self) -> dict[str, Any]:
+        """What Keras metrics give beside numbers: data for TensorBoard, such as a PR curve."""
+        return {name: data_of(self.updated_metrics[name]) for name in sorted(self._data_metrics)}
 
 
 def _per_sample(metric: keras.metrics.Metric, arguments: list[Any]) -> list[Any]:

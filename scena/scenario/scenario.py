@@ -110,10 +110,13 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     def build(self) -> "BuiltModel":
         """Creates data, model and graph, with all variables."""
         from scena.model.built import BuiltModel
+        from scena.model.explaining import explaining_graph
 
         data = self.create_data()
         model = self.create_model(data)
-        return BuiltModel(data, model, model.create_root_graph(self.root_graph_kwargs(data), **self.graph_kwargs(data)))
+        with explaining_graph(f"The graph of {type(model).__name__}"):
+            root = model.create_root_graph(self.root_graph_kwargs(data), **self.graph_kwargs(data))
+        return BuiltModel(data, model, root)
 
     def check_graph(self, pipelines: TPipelines) -> None:
         """Runs graph, losses and metrics once on a real batch, op by op, with messages that name what is wrong."""

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -9,11 +10,13 @@ import keras
 from scena.data.batch import Batch
 from scena.data.cursor import Cursor
 from scena.data.pipeline import BatchStream, DataPipeline
+from scena.model.bad_data import not_finite
 from scena.model.tensorboard_data import split_results
 from scena.training.blocks import LONGEST_BLOCK, stacked
 from scena.training.callbacks.base import TrainerCallback
+from scena.training.callbacks.foreign import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook
 from scena.training.errors import TrainingError
-from scena.training.numerics import HINT, bad_arrays, naming_bad_tensors
+from scena.training.numerics import HINT, explaining_step
 from scena.training.run import TrainingRun, Validation
 from scena.training.state import TrainingState
 from scena.training.stopping import StopRequests
@@ -31,6 +34,7 @@ class TrainingLoop:
         validation: LAV on the prediction graph, if asked for.
         state: takes checkpoints, and puts the state of callbacks back.
         requests: says when the training should end before its time.
+        check: called with the first batch before the first step.
     """
 
     def __init__(
@@ -40,14 +44,17 @@ class TrainingLoop:
         validation: Validation | None,
         state: TrainingState,
         requests: StopRequests,
+        check: Callable[[Batch], None] | None = None,
     ) -> None:
         self.run = run
+        self._check = check
         self._own = [callback for callback in callbacks if isinstance(callback, TrainerCallback)]
         self._callbacks = keras.callbacks.CallbackList(
             callbacks, model=run.model, epochs=run.params.epochs, steps=run.steps_per_epoch, verbose=0
         )
         self._watching = [callback for callback in callbacks if _sees_batches(callback)]
         self._foreign_watching = any(callback not in self._own for callback in self._watching)
+        self._test_watching = any(has_hook(callback, TEST_BATCH_HOOKS) for callback in callbacks)
         self._validation = validation
         self._state = state
         self._requests = requests
@@ -89,6 +96,9 @@ class TrainingLoop:
         elif progress.pending and not self._at_end_of_epoch():
             self._inside_epoch()  # the process that took this step ended before it could do this
         while block := self._next_batches():
+            if self._check is not None:
+                self._check(block[0])
+                self._check = None
             self._train(block)
             progress.pending = True
             self._requests.check()
@@ -178,7 +188,7 @@ class TrainingLoop:
         if self._stream is not None:
             self._stream.make_ahead(len(block))
         begun = time.perf_counter()
-        with self.run.stopwatch.measuring("step"), naming_bad_tensors(block):
+        with self.run.stopwatch.measuring("step"), explaining_step(block, "a training step"):
             steps = self._steps(block)
         seconds = (time.perf_counter() - begun) / len(block)
         for position, logs in enumerate(steps):
@@ -189,7 +199,7 @@ class TrainingLoop:
             progress.step += 1
             progress.step_in_epoch += 1
             if self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0)):
-                why = bad_arrays(block[position]) or HINT
+                why = not_finite(block[position]) or HINT
                 raise TrainingError(
                     f"The loss is {logs['loss']} at step {progress.step} (epoch {progress.epoch + 1}). "
                     f"{why[0].upper()}{why[1:].rstrip('.')}."
@@ -251,7 +261,9 @@ class TrainingLoop:
         logs: dict[str, float] = {}
         data: dict[str, Any] = {}
         if val and self.run.val_data is not None:
-            logs |= {f"val_{name}": value for name, value in self._run_validation().items()}
+            results, shown = self._run_validation()
+            logs |= {f"val_{name}": value for name, value in results.items()}
+            data |= {f"val_{name}": value for name, value in split_results(shown)[1].items()}
             self._last_time["val"] = time.monotonic()
         if lav and self._validation is not None:
             for name, source in self.run.params.gen.lav_gen().items():
@@ -269,30 +281,52 @@ class TrainingLoop:
                 callback.on_validation(logs)
         return logs
 
-    def _run_validation(self) -> dict[str, float]:
-        """Validates with the training graph; the running values of the training are put back afterwards."""
+    def _run_validation(self) -> tuple[dict[str, float], dict[str, Any]]:
+        """Validates with the training graph; the running values of the training are put back afterwards.
+
+        Returns numbers, and what metrics give for TensorBoard.
+        """
         model, pipeline = self.run.model, self.run.val_data
         assert pipeline is not None
         before = [keras.ops.convert_to_numpy(variable.value) for variable in model.metrics_variables]
         model.reset_metrics()
         self._callbacks.on_test_begin()
-        logs: dict[str, float] = {}
+        shown: dict[str, Any] = {}
         try:
-            logs = self._validated(pipeline) if self.run.team is None else self.run.team.validate(pipeline)
+            if self.run.team is None:
+                logs = self._validated(pipeline)
+                shown = model.data_results()
+            else:  # no process has the state of the whole validation
+                logs = self.run.team.validate(pipeline)
         finally:
             self._changed()
             for variable, value in zip(model.metrics_variables, before, strict=True):
                 variable.assign(value)
         self._callbacks.on_test_end(logs)
-        return logs
+        return logs, shown
 
     def _validated(self, pipeline: DataPipeline) -> dict[str, float]:
         logs: dict[str, float] = {}
+        number = 0
         with pipeline.stream(repeat=False) as stream:
-            while block := stream.take_block(LONGEST_BLOCK):
-                logs = self.run.engine.test(stacked(block, "inputs"), stacked(block, "targets"))
+            while block := stream.take_block(1 if self._test_watching else LONGEST_BLOCK):
+                if self._test_watching:
+                    self._callbacks.on_test_batch_begin(number)
+                with explaining_step(block, "the validation"):
+                    logs = self.run.engine.test(stacked(block, "inputs"), stacked(block, "targets"))
+                self._check_finite(logs, block)
+                if self._test_watching:
+                    self._callbacks.on_test_batch_end(number, logs)
+                number += len(block)
                 self._requests.check()
         return logs
+
+    def _check_finite(self, logs: dict[str, float], block: list[Batch]) -> None:
+        """Stops at data that makes the validation worthless; a model that diverges is the training's matter."""
+        if self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0)):
+            why = next((found for batch in block if (found := not_finite(batch))), "")
+            if why:
+                raise TrainingError(f"The loss of the validation is {logs['loss']}: {why}.")
 
     def _counted(self, samples: int) -> None:
         """Called after each batch of LAV, which may take long enough to be stopped."""
@@ -316,6 +350,4 @@ class TrainingLoop:
 def _sees_batches(callback: keras.callbacks.Callback) -> bool:
     if isinstance(callback, TrainerCallback) and not callback.wants_batches():
         return False
-    base = keras.callbacks.Callback
-    hooks = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
-    return any(getattr(type(callback), hook) is not getattr(base, hook) for hook in hooks)
+    return has_hook(callback, BATCH_HOOKS)

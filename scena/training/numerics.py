@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
 from scena.data.batch import Batch
+from scena.model.bad_data import naming_bad_data, not_finite
 from scena.training.errors import TrainingError
 
 HINT = "--trainer.check_numerics names the first tensor that is not finite."
@@ -38,9 +38,21 @@ def naming_bad_tensors(block: list[Batch]) -> Iterator[None]:
     except tf.errors.InvalidArgumentError as error:
         if "Detected Infinity or NaN" not in str(error.message):
             raise
-        data = next((found for batch in block if (found := bad_arrays(batch))), "")
+        data = next((found for batch in block if (found := not_finite(batch))), "")
         found = f"The data is not finite: {data}." if data else describe(str(error.message))
         raise TrainingError(found) from error
+
+
+@contextmanager
+def explaining_step(block: list[Batch], what: str) -> Iterator[None]:
+    """Turns an error of a step, whatever its cause, into one line.
+
+    Args:
+        block: the batches that it computes.
+        what: the step, for the message.
+    """
+    with naming_bad_data(block, what), naming_bad_tensors(block):
+        yield
 
 
 def describe(message: str) -> str:
@@ -55,14 +67,3 @@ def describe(message: str) -> str:
     of = f" of {source[1]}" if source else ""
     name = operation[1] if operation else "an operation"
     return f"The first tensor that is not finite is the result of {name}{of}{place} (shape {shape[1] if shape else 'unknown'})."
-
-
-def bad_arrays(batch: Batch) -> str:
-    """Says which inputs and targets of a batch are not finite."""
-    found = []
-    for part, arrays in (("input", batch.inputs), ("target", batch.targets)):
-        for name, array in arrays.items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                rows = np.nonzero(~np.isfinite(array.reshape(len(array), -1)).all(axis=1))[0]
-                found.append(f"the {part} {name!r} is not finite in sample {rows[0]} of the batch")
-    return "; ".join(found)

@@ -6,6 +6,7 @@ from typing import Generic, Literal, TypeVar
 
 from scena.devices.params import TrainerDeviceParams
 from scena.params import Params, param
+from scena.training.best_by import BestBy
 from scena.training.callbacks.params import EarlyStoppingParams, TensorBoardParams
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipeline_params import TrainerPipelineParamsBase
@@ -35,6 +36,10 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     checkpoint_dir: Path | None = param(None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)")
     log_dir: Path | None = param(None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)")
     export_dir: Path | None = param(None, help="where best/ and export/ go (default: OUTPUT_DIR)")
+    best: BestBy | None = param(
+        None,
+        help="what makes a model the best: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: as the model says)",
+    )
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best")
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export")
     scale_epoch_size: float = param(1.0, gt=0, help="factor of the length of an epoch")
@@ -72,6 +77,9 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model")
     profile: bool = param(False, help="record some steps for TensorBoard's Profile tab (extra 'profile')")
     profile_steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
+    sanity_check: bool = param(
+        True, help="try a few samples of the training, the validation and LAV before the first step"
+    )
     stop_on_nan: bool = param(True, help="stop when the loss is no longer finite")
     check_numerics: bool = param(False, help="stop at the first tensor that is not finite, and name it (slow)")
     progress_every: float = param(

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
-from scena.data.errors import DataError
 from scena.devices.errors import WorkerLostError
 from scena.devices.select import select_devices
-from scena.errors import ScenaError
 from scena.params import check
 from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
 from scena.training.callbacks.epoch_table import EpochTable
+from scena.training.callbacks.foreign import check_callbacks, continue_logs
 from scena.training.callbacks.history import HistoryWriter
 from scena.training.callbacks.plateau import PlateauWatcher
 from scena.training.callbacks.progress import ProgressDisplay
@@ -38,6 +37,7 @@ from scena.training.params import TrainerParams
 from scena.training.preparing import prepare_run
 from scena.training.resumption import Resumption
 from scena.training.run import TrainedScenario, TrainingRun
+from scena.training.sanity import SanityCheck
 from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 from scena.training.state import TrainingState
 from scena.training.stopping import StopRequested, StopRequests
@@ -84,6 +84,8 @@ class Trainer:
             TrainingInterrupted: a signal or the time limit ended the training; its state is saved.
         """
         params = check(self.params)
+        callbacks = list(callbacks)
+        check_callbacks(callbacks)
         select_devices(params.device)
         check_backend(params)
         link = connect(params)
@@ -109,7 +111,7 @@ class Trainer:
             with self._claimed(directory, before), log_file(run_paths(directory, params).logs):
                 if before is not None:
                     before.report()
-                self._train(directory, list(callbacks), requests, before, start, link)
+                self._train(directory, callbacks, requests, before, start, link)
         return self.history
 
     @contextmanager
@@ -156,8 +158,10 @@ class Trainer:
             run = prepare_run(self.params, self.scenario, directory, warm_start=fresh, link=link)
             with leading(run.team):
                 self._lead(run, callbacks, requests, before, start)
-        except ScenaError as error:
-            if before is None and (run is None or (isinstance(error, DataError) and run.progress.step == 0)):
+        except TrainingInterrupted:
+            raise
+        except Exception:
+            if before is None and (run is None or run.progress.step == 0):
                 release(directory, self.params)
                 withdraw(directory)
             raise
@@ -186,13 +190,15 @@ class Trainer:
         state = TrainingState(run, [*own, *callbacks], store)
         if before is not None:
             before.restore(state, start)
+            continue_logs(callbacks, run.progress.epoch)
             if before.finished(run.progress):
                 self.history = history.rows
                 self._finish(run, before)
                 return
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
-        loop = TrainingLoop(run, [*own, *callbacks], lav, state, requests)
+        rehearsal = SanityCheck(run, [*own, *callbacks], lav).run if params.sanity_check and before is None else None
+        loop = TrainingLoop(run, [*own, *callbacks], lav, state, requests, rehearsal)
         try:
             with checked_numerics(params.check_numerics):
                 loop.execute()
@@ -203,6 +209,8 @@ class Trainer:
             state.writer.close()
             raise WorkerLostError(f"{error} {store.last_good()} Go on with: {_resume_command(run)}") from error
         except TrainingError as error:
+            if run.progress.step == 0:
+                raise
             raise type(error)(f"{error} {store.last_good()}") from error
         finally:
             for callback in own:

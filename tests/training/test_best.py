@@ -67,5 +67,5 @@ def test_a_value_that_will_never_come_is_an_error_at_once(tmp_path: Path, monkey
         best_of(tmp_path / "lav", monkeypatch, ("max", "lav_acc"))
     with pytest.raises(TrainingError, match="chosen by 'val_acc' .* but there is no validation"):
         best_of(tmp_path / "val", monkeypatch, ("max", "val_acc"), val_every_n=Trigger(0))
-    with pytest.raises(TrainingError, match=r"chosen by 'val_f1', but there are only .*'val_acc'"):
+    with pytest.raises(TrainingError, match=r"chosen by 'val_f1' .*but there are only acc, loss, val_acc, val_loss"):
         best_of(tmp_path / "name", monkeypatch, ("max", "f1"))

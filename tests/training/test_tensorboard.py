@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from scena import Evaluator, GraphBase, Sample, TensorBoardWriter, add_tensorboard
 from scena.commands.main import main
+from scena.model.errors import ModelError
 from scena.model.tensorboard_data import (
     AudioData,
     HistogramData,
@@ -188,7 +189,7 @@ def test_wrong_settings_say_so(capsys: Any) -> None:
 
 def test_a_result_that_is_neither_a_number_nor_to_look_at_is_named() -> None:
     with pytest.raises(
-        TypeError, match=r"The result 'x' is neither a number nor data for TensorBoard .* Received: list"
+        ModelError, match=r"The result 'x' is neither a number nor data for TensorBoard .* Received: list"
     ):
         split_results({"x": [1, 2]})
     assert split_results({"a": np.float32(1), "b": True}) == ({"a": 1.0, "b": 1.0}, {})

@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class BestModel(MonitoredCallback):
-    """Exports the model whenever the value that the model names in `_best_logging_settings` is better than ever before."""
+    """Exports the model whenever the value that decides is better than ever before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,12 +59,15 @@ class BestModel(MonitoredCallback):
 
     def state(self) -> dict[str, Any]:
         """The best value so far, its epoch and its step."""
-        return {"value": self.value, "epoch": self.epoch, "step": self.disk.step}
+        return {"value": self.value, "epoch": self.epoch, "step": self.disk.step, "by": self.by}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes them back, and brings the directory back to the best model of that time."""
         self.value, self.epoch = state["value"], state["epoch"]
         self.disk.go_back(state["step"])
+        if state.get("by", self.by) != self.by:
+            logger.info("The best model is chosen by %s from now on, before: %s.", self.by, state["by"])
+            self.value = None
 
     def reset(self) -> None:
         """Removes the directory."""

@@ -78,9 +78,12 @@ class EarlyStopping(MonitoredCallback):
 
     def state(self) -> dict[str, Any]:
         """The best value, its epoch, a value not yet looked at, and whether the run has stopped."""
-        return {"best": self.best, "best_epoch": self.best_epoch, "pending": self._pending, "stopped": self.stopped}
+        found = {"best": self.best, "best_epoch": self.best_epoch, "pending": self._pending, "stopped": self.stopped}
+        return {**found, "by": self.by}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes them back."""
+        """Takes them back, unless another value decides now."""
+        if state.get("by", self.by) != self.by:
+            return
         self.best, self.best_epoch = state["best"], state["best_epoch"]
         self._pending, self.stopped = state["pending"], state["stopped"]

@@ -43,8 +43,10 @@ class PlateauWatcher(MonitoredCallback):
 
     def state(self) -> dict[str, Any]:
         """The best value and what has been counted."""
-        return {"best": self.best, "waited": self.waited, "cooldown": self.cooldown}
+        return {"best": self.best, "waited": self.waited, "cooldown": self.cooldown, "by": self.by}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes them back."""
+        """Takes them back, unless another value decides now."""
+        if state.get("by", self.by) != self.by:
+            return
         self.best, self.waited, self.cooldown = state["best"], state["waited"], state["cooldown"]

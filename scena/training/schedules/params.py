@@ -9,7 +9,7 @@ from scena.training.trigger import Trigger
 class LearningRateParams(Params, shorthand="lr", abstract=True):
     """The learning rate and how it changes."""
 
-    lr: float = param(0.001, gt=0, help="the learning rate that the schedule starts from, after the warm-up")
+    lr: float = param(0.001, ge=0, help="the learning rate that the schedule starts from, after the warm-up")
     warmup: Trigger = param(
         Trigger(0), aliases=["warmup_epochs"], help="rise to it first, over so many epochs or steps: 2, 500steps"
     )

@@ -1,0 +1,284 @@
+"""Before the first step, a few samples of each mode are tried: mistakes in validation, LAV and names cost no epoch."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from scena import Evaluator, Sample
+from scena.data.errors import DataError, EmptyDataError
+from scena.data.modes import PipelineMode
+from scena.errors import ScenaError
+from scena.model.errors import ModelError
+from scena.training.best_by import BestBy
+from scena.training.errors import TrainingError
+from scena.training.pipeline_params import TrainerPipelineParams
+from scena.training.trigger import Trigger
+from tests.toy.data import Halves
+from tests.toy.model import ToyGraph, ToyModel
+from tests.toy.params import HalvesParams, ToyModelParams, ToyScenarioParams
+from tests.toy.scenario import ToyScenario
+from tests.training.toy_runs import KeepWeights, toy_params, train_toy, weights_hash
+
+
+class SpoiltHalves(Halves):
+    """The toy's data with something wrong in one sample."""
+
+    read: list[tuple[PipelineMode, int]] = []
+
+    def __getitem__(self, index: int) -> Sample:
+        sample = super().__getitem__(index)
+        SpoiltHalves.read.append((self.mode, index))
+        np.random.random()  # a user's code may use global random numbers
+        where, _, what = self.params.bad.partition(":")
+        if where != self.mode.value or index != 3:
+            return sample
+        if what == "label":
+            return sample.new_targets({"y": np.int32(7)})
+        if what == "nan":
+            return sample.new_inputs({"x": np.full(8, np.nan, "float32")})
+        raise KeyError("column")
+
+
+class SpoiltParams(HalvesParams, builds=":SpoiltHalves"):
+    """Something wrong in a mode: training:label, evaluation:nan, …"""
+
+
+class SanityGraph(ToyGraph):
+    def __init__(self, params: Any, **kwargs: Any) -> None:
+        super().__init__(params, **kwargs)
+        self.score = keras.layers.Dense(1, name="score")
+
+    def build_graph(self, inputs: Any, training: bool | None = None) -> Any:
+        return {**super().build_graph(inputs, training=training), "score": self.score(inputs["x"])}
+
+
+class SanityModel(ToyModel):
+    def create_graph(self) -> SanityGraph:
+        return SanityGraph(self.params)
+
+    def _loss(self, inputs: Any, targets: Any, outputs: Any) -> Any:
+        y = ops.cast(targets["y"], "float32")
+        if self.params.wrong == "pairs":
+            return {"loss": ops.mean(ops.square(y - outputs["score"]))}
+        unused = 0.0 * ops.squeeze(outputs["score"], -1)  # Keras warns of weights without gradients
+        return {"loss": super()._loss(inputs, targets, outputs)["loss"] + unused}
+
+    def _metric(self, inputs: Any, targets: Any, outputs: Any) -> Any:
+        made = super()._metric(inputs, targets, outputs)
+        if self.params.wrong == "metric pairs":
+            made["close"] = ops.mean(ops.cast(ops.equal(targets["y"], ops.cast(outputs["score"], "int32")), "float32"))
+        return made
+
+
+class SanityModelParams(ToyModelParams, builds=":SanityModel"):
+    """A score beside the classes."""
+
+
+class Wrong(Evaluator[Any]):
+    mistake = ""
+
+    def __enter__(self) -> Any:
+        self.count = 0
+        return self
+
+    def update_state(self, sample: Sample) -> None:
+        self.count += 1
+        if self.mistake == "key":
+            sample.outputs["klass"]
+
+    def result(self) -> dict[str, Any]:
+        if self.mistake == "few" and self.count < 64:
+            raise ValueError("only one class")
+        return {"name": ["a"]} if self.mistake == "list" else {"count": self.count}
+
+
+class Pipelines(TrainerPipelineParams[SpoiltParams, SpoiltParams]):
+    """Two lists of LAV."""
+
+    def lav_gen(self) -> Any:
+        return {"a": self.val_source, "b": self.val_source}
+
+
+class SanityScenario(ToyScenario):
+    @classmethod
+    def default_params(cls) -> ToyScenarioParams:
+        return ToyScenarioParams(model=SanityModelParams())
+
+    @classmethod
+    def default_pipelines(cls) -> Any:
+        return Pipelines()
+
+    @classmethod
+    def trainer_params_cls(cls) -> Any:
+        from scena.params.generics import concrete
+        from scena.training.params import TrainerParams
+
+        return concrete(TrainerParams[ToyScenarioParams, Pipelines])
+
+    @classmethod
+    def evaluator_cls(cls) -> Any:
+        return Wrong
+
+
+@pytest.fixture(autouse=True)
+def _reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SpoiltHalves, "read", [])
+
+
+class Steps(keras.callbacks.Callback):
+    """Counts steps."""
+
+    count = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.count += 1
+
+
+def refused(directory: Path, kind: type[ScenaError], **changes: Any) -> str:
+    """The message of a training that is refused before its first step, and whose folder is free afterwards."""
+    steps = Steps()
+    with pytest.raises(kind) as error:
+        train_toy(directory / "run", [steps], scenario=SanityScenario, **changes)
+    assert steps.count == 0
+    assert not (directory / "run" / "trainer_params.json").exists()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+LAV_ON = {"lav_every_n": Trigger(1)}
+
+
+def test_a_label_out_of_range_is_named(tmp_path: Path) -> None:
+    text = refused(tmp_path, DataError, gen__val_source__bad="evaluation:label")
+    assert text == (
+        "A label is out of range in the validation: the target 'y' is 7 in the sample with meta {'index': 3}, and there are 2 (0 to 1)."
+    )
+    text = refused(tmp_path, DataError, gen__train_source__bad="training:label", gen__train__batch_size=64)
+    assert "in a training step: the target 'y' is 7 in the sample with meta {'index': 3}" in text
+
+
+def test_numbers_that_are_not_finite_are_named(tmp_path: Path) -> None:
+    text = refused(tmp_path, TrainingError, gen__val_source__bad="evaluation:nan")
+    assert "the input 'x' is nan at [0] in the sample with meta {'index': 3}" in text
+
+
+def test_a_sample_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    text = refused(tmp_path, DataError, gen__val_source__bad="evaluation:key")
+    assert "SpoiltHalves failed to read sample 3: KeyError: 'column'" in text
+
+
+def test_validation_without_samples_is_an_error_at_once(tmp_path: Path) -> None:
+    assert "evaluation data is empty" in refused(tmp_path, EmptyDataError, gen__val_source__count=0)
+    text = refused(tmp_path, EmptyDataError, gen__val_source__count=5, gen__val__batch_drop_remainder=True)
+    assert "fewer than 16 samples gives no batch" in text
+
+
+def test_pairs_by_accident_are_refused(tmp_path: Path) -> None:
+    text = refused(tmp_path, ModelError, scenario__model__wrong="pairs")
+    assert "SanityModel._loss pairs each sample with every other one at test_sanity.py:" in text
+    assert "target 'y' of shape (batch,) meets output 'score' of shape (batch, 1)" in text
+    text = refused(tmp_path, ModelError, scenario__model__wrong="metric pairs")
+    assert "SanityModel._metric pairs" in text and "the metric is that of batch × batch values" in text
+
+
+def test_the_evaluator_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Wrong, "mistake", "key")
+    text = refused(tmp_path, TrainingError, **LAV_ON)
+    assert (
+        "The sanity check fails in LAV of 'a' at " in text and "test_sanity.py:" in text and "KeyError: 'klass'" in text
+    )
+    monkeypatch.setattr(Wrong, "mistake", "list")
+    assert "The result 'name' is neither a number nor" in refused(tmp_path, ModelError, **LAV_ON)
+    monkeypatch.setattr(Wrong, "mistake", "few")  # what needs more than a few samples gets them
+    with caplog.at_level(logging.WARNING, logger="scena"):
+        history = train_toy(tmp_path / "few", scenario=SanityScenario, **LAV_ON).history
+    assert "Wrong.result fails on the few samples of the sanity check at test_sanity.py:" in caplog.text
+    assert history[0]["lav_a_count"] == 64
+
+
+def test_best_by_a_flag_is_checked_and_works(tmp_path: Path) -> None:
+    text = refused(tmp_path, TrainingError, best=BestBy("min", "val_typo"), **LAV_ON)
+    assert "chosen by 'val_typo' (--trainer.best), but there are only acc, lav_a_acc, lav_a_count, " in text
+    trainer = train_toy(
+        tmp_path / "lists",
+        scenario=SanityScenario,
+        best=BestBy("max", "lav_count"),
+        gen__val_source__count=32,
+        **LAV_ON,
+    )
+    assert trainer.best.value == 32.0 and trainer.best.epoch == 1
+    trainer = train_toy(tmp_path / "train", scenario=SanityScenario, best=BestBy.from_param("min:train_loss"))
+    assert trainer.best.value == min(row["loss"] for row in trainer.history)
+    with pytest.raises(ValueError, match="a direction and a value, such as min:val_loss"):
+        BestBy.from_param("val_loss")
+
+
+def test_another_value_that_decides_is_not_compared_with_the_old_one(tmp_path: Path) -> None:
+    train_toy(tmp_path / "run", scenario=SanityScenario, best=BestBy("min", "val_loss"))
+    params = toy_params(tmp_path / "run", SanityScenario, best=BestBy("min", "val_acc"), epochs=3)
+    trainer = SanityScenario.create_trainer(params)
+    trainer.train(resume=True)
+    assert trainer.best is not None
+    assert (trainer.best.value, trainer.best.epoch) == (trainer.history[2]["val_acc"], 3)
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_the_check_changes_nothing(tmp_path: Path, processes: int) -> None:
+    """Weights, history and the order of samples are the same, though the data draws global random numbers."""
+    found = []
+    for on in (True, False):
+        keep = KeepWeights()
+        trainer = train_toy(
+            tmp_path / str(on),
+            [keep],
+            scenario=SanityScenario,
+            sanity_check=on,
+            gen__train__num_processes=processes,
+            gen__val__num_processes=processes,
+            **LAV_ON,
+        )
+        rows = [{name: value for name, value in row.items() if name != "seconds"} for row in trainer.history]
+        found.append((weights_hash(keep.weights), rows, np.random.random() if processes == 0 else 0))
+    assert found[0] == found[1]
+
+
+def test_it_reads_a_few_samples_only_and_not_on_resume(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = {"gen__val_source__count": 500, "val_every_n": Trigger(2), "epochs": 1, "gen__val__preload": False}
+    with caplog.at_level(logging.INFO, logger="scena"):
+        train_toy(tmp_path / "run", scenario=SanityScenario, **settings)
+        assert "Sanity check: a few samples of training and validation before the first step." in caplog.text
+        assert sum(mode is PipelineMode.EVALUATION for mode, _ in SpoiltHalves.read) <= 24
+        caplog.clear()
+        params = toy_params(tmp_path / "run", SanityScenario, **{**settings, "epochs": 2})
+        SanityScenario.create_trainer(params).train(resume=True)
+    assert "Sanity check" not in caplog.text
+
+
+def test_preloaded_data_and_a_cache_are_tried_too(tmp_path: Path) -> None:
+    train_toy(tmp_path / "preload", scenario=SanityScenario, preload_data=True, epochs=1, **LAV_ON)
+    train_toy(
+        tmp_path / "cache", scenario=SanityScenario, gen__val__cache_dir=str(tmp_path / "kept"), epochs=1, **LAV_ON
+    )
+
+
+def test_a_source_that_can_be_read_once_is_left_alone() -> None:
+    params = SanityScenario.default_trainer_params()
+    data = SanityScenario(params.scenario).create_data()
+
+    def samples() -> Iterator[Sample]:
+        yield from (Halves(HalvesParams(count=20), PipelineMode.EVALUATION)[index] for index in range(20))
+
+    once = data.create_pipeline(PipelineMode.EVALUATION, params.gen.val, samples())
+    assert once.peek(2, 8) == []
+    assert sum(batch.size for batch in once.stream(repeat=False)) == 20
+    again = data.create_pipeline(PipelineMode.EVALUATION, params.gen.val, list(samples()))
+    assert [batch.size for batch in again.peek(2, 8)] == [8, 8]
+    assert sum(batch.size for batch in again.stream(repeat=False)) == 20
