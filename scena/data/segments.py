@@ -12,6 +12,7 @@ from scena.data.processor import Step
 from scena.data.rng import SampleRandom, random_state, set_random_state
 from scena.data.sample import Sample
 from scena.data.work import Work
+from scena.errors import ScenaError
 
 Address = tuple[int, int]
 Item = tuple[Sample, int, int]
@@ -190,6 +191,8 @@ def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
             sample = next(samples)
         except StopIteration:
             return
+        except ScenaError:  # it says already what is wrong, as the model does that predicts samples for post-processing
+            raise
         except Exception as error:
             raise DataError(f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}") from error
         if ordinal >= start:

@@ -97,23 +97,23 @@ def _before_promotion(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _origin(tensor: Tensor) -> Tensor | None:
+def _origin(tensor: Tensor, seen: set[Tensor] | None = None) -> Tensor | None:
     """The given tensor that the axes of size 1 come from; None if code has made them on purpose."""
+    seen = set() if seen is None else seen
     if tensor.kind == "given":
         return tensor
-    if tensor.kind in ("squeeze", "slice", "reduce"):
-        found = [
-            _origin(source) if source.shape[-1:] == (1,) else _first_given(source) for source in tensor.sources[:1]
-        ]
-        return found[0] if found and (tensor.kind == "slice" or tensor.sources[0].shape[-1:] == (1,)) else None
+    if tensor in seen:
+        return None
+    seen.add(tensor)
+    if tensor.kind in ("squeeze", "slice", "reduce") and tensor.sources:
+        source = tensor.sources[0]
+        if source.shape[-1:] == (1,):
+            return _origin(source, seen)
+        return next(iter(_given(source)), None) if tensor.kind == "slice" else None
     if tensor.kind in ("new axis", "reshape", "promote"):
         return None
-    same = (source for source in tensor.sources if source.shape == tensor.shape)
-    return next((found for source in same if (found := _origin(source)) is not None), None)
-
-
-def _first_given(tensor: Tensor) -> Tensor | None:
-    return next(iter(_given(tensor)), None)
+    same = [_origin(source, seen) for source in tensor.sources if source.shape == tensor.shape]
+    return next((origin for origin in same if origin is not None), None)
 
 
 def _given(tensor: Tensor) -> set[Tensor]:
