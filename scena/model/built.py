@@ -8,9 +8,12 @@ import keras
 
 from scena.data.database import DataBase
 from scena.model.archive import check_weights_file
+from scena.model.building import traceable
 from scena.model.errors import ModelError
 from scena.model.explaining import explaining_graph
 from scena.model.graph import RootGraph, Tensors
+from scena.model.layer_file import read_layer_file
+from scena.model.layer_state import Layers
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 from scena.model.specs import symbolic
@@ -40,7 +43,7 @@ class BuiltModel:
             )
 
     def _outputs(self) -> Tensors:
-        with explaining_graph(type(self.root.graph).__name__):
+        with explaining_graph(type(self.root.graph).__name__), traceable(self.root):
             outputs = self.root(self.inputs)
         if not isinstance(outputs, dict):
             raise ModelError(
@@ -64,19 +67,42 @@ class BuiltModel:
             from scena.model.tf_penalty import with_input_gradient_penalty
 
             create = with_input_gradient_penalty(create, input_gradient_penalty, self.inputs)
-        model: TrainingModel = create(self.model, self.root, self.inputs, self.targets, name="training")
+        with traceable(self.root):
+            model: TrainingModel = create(self.model, self.root, self.inputs, self.targets, name="training")
         return model
 
     def validation_model(self) -> TrainingModel:
         """A model that measures losses and metrics on the prediction graph, as LAV does."""
         return TrainingModel(self.model, self.root, self.inputs, self.targets, prediction=True, name="validation")
 
+    def layers(self) -> Layers:
+        """All layers of the model, with the state of those that keep more than variables."""
+        return Layers(self.root, *self.graphs.values())
+
+    def snapshot(self) -> "Snapshot":
+        """A copy of all that the model predicts with, to go back to."""
+        return Snapshot(self)
+
+    def load(self, directory: Path) -> None:
+        """Reads weights and the state of layers from an export; nothing else in it is looked at.
+
+        Raises:
+            ModelError: they do not fit, or a file is damaged.
+        """
+        states, layers = read_layer_file(directory), self.layers()
+        self._build_training_graph()
+        try:
+            layers.quantize(states)
+            self.load_weights(directory / "model.keras")
+            layers.set(states)
+        except ModelError as error:
+            if str(directory) in str(error):
+                raise
+            raise ModelError(f"{directory} does not fit the model that its parameters describe: {error}.") from error
+
     def load_weights(self, path: Path) -> None:
         """Reads the weights, and only them, from a `model.keras`."""
-        if not all(layer.built for layer in self.root._flatten_layers()):
-            self.root(
-                self.inputs, targets=self.targets
-            )  # layers of the training graph alone have weights in the file too
+        self._build_training_graph()
         check_weights_file(path, _size(self.prediction_model))
         try:
             self.prediction_model.load_weights(path)
@@ -84,6 +110,31 @@ class BuiltModel:
             raise ModelError(
                 f"The weights in {path} do not fit the model that its parameters describe: {error}"
             ) from error
+
+    def _build_training_graph(self) -> None:
+        """Layers of the training graph alone have weights in a file too."""
+        if not all(layer.built for layer in self.root._flatten_layers()):
+            with traceable(self.root):
+                self.root(self.inputs, targets=self.targets)
+
+
+class Snapshot:
+    """The variables of a prediction model and what its layers keep beside them.
+
+    Args:
+        built: the model; its present state is copied.
+    """
+
+    def __init__(self, built: BuiltModel) -> None:
+        self._built = built
+        self._values = [keras.ops.convert_to_numpy(variable.value) for variable in built.prediction_model.variables]
+        self._states = built.layers().read()
+
+    def put_back(self) -> None:
+        """Makes the model what it was."""
+        for variable, value in zip(self._built.prediction_model.variables, self._values, strict=True):
+            variable.assign(value)
+        self._built.layers().set(self._states)
 
 
 def _size(model: keras.Model) -> int:

@@ -13,6 +13,7 @@ from scena.data.spec import ArraySpec
 from scena.devices.distribution import Distribution
 from scena.model.engine import Arrays
 from scena.model.errors import ModelError
+from scena.model.layer_state import Layers
 from scena.model.tf_engine import block_signature, pick
 from scena.model.tf_replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
 from scena.model.training_model import TrainingModel
@@ -49,9 +50,6 @@ class DistributedEngine:
         self._test = tf.function(self._test_steps, input_signature=signature)
         self._collect = tf.function(self._collect_step, input_signature=[])
         self._spread = tf.function(self._spread_step, input_signature=[])
-        with undivided_losses():
-            for function in (self._spread, self._train, self._test, self._collect):
-                function.get_concrete_function()  # now: all processes have to number what they exchange in the same order
 
     def train(
         self, inputs: Arrays, targets: Arrays, counted: Any, total: Any, flag: float = 0.0
@@ -83,6 +81,22 @@ class DistributedEngine:
         with self.distribution.naming_lost_workers():
             row = self._collect().numpy()
         return dict(zip(self._names["test"], row.tolist(), strict=True))
+
+    def pack_layers(self) -> bytes:
+        """What layers of the first replica keep beside their variables; empty if there is nothing."""
+        return Layers(self._models[0].root, self._models[0]).pack()
+
+    def begin(self, layers: bytes) -> None:
+        """Makes the layers of all replicas keep what those of the first keep, and compiles. Comes before everything else.
+
+        Args:
+            layers: what `pack_layers` gave in the chief.
+        """
+        for model in self._models[1:] if self.distribution.chief else self._models:
+            Layers(model.root, model).unpack(layers)
+        with undivided_losses():
+            for function in (self._spread, self._train, self._test, self._collect):
+                function.get_concrete_function()  # now: all processes have to number what they exchange in the same order
 
     def spread(self) -> None:
         """Gives all replicas the state of the first: weights, optimizer, metrics, seeds."""

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 import keras
 
 from scena.devices.backend import on_tensorflow
+from scena.model.layer_file import write_layer_file
+from scena.model.variables import global_seed_variables
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
 
 
 def write_model(directory: Path, built: "BuiltModel") -> None:
-    """Writes `model.keras`, and a file for each additional graph of the model."""
+    """Writes `model.keras`, a file for each additional graph of the model, and what layers keep beside their weights."""
     remember_skipped_attributes()
     for name, graph in built.graphs.items():
         graph.save(directory / ("model.keras" if name == "default" else f"model_{name}.keras"))
+    write_layer_file(directory, built.layers().read())
 
 
 def remember_skipped_attributes() -> None:
@@ -52,10 +55,23 @@ def write_graph_saved_model(target: Path, graph: keras.Model) -> None:
         return
     import tensorflow as tf
 
-    from scena.prediction.convert.signature import by_name, signature
+    from scena.prediction.convert.signature import ConversionError, by_name, signature
 
     module = tf.Module()
-    module.variables_of_graph = [variable.value for variable in graph.variables]
+    module.variables_of_graph = [variable.value for variable in [*graph.variables, *global_seed_variables()]]
+    module.tables_of_graph = [
+        value
+        for layer in graph._flatten_layers()
+        for value in vars(layer).values()
+        if isinstance(value, tf.saved_model.experimental.TrackableResource)
+    ]
     # Keras' own ExportArchive names a single input "inputs", whatever it is called
     serve = tf.function(by_name(graph), autograph=False).get_concrete_function(**signature(graph))
-    tf.saved_model.save(module, str(target), signatures={"serving_default": serve})
+    try:
+        tf.saved_model.save(module, str(target), signatures={"serving_default": serve})
+    except (
+        AssertionError
+    ) as error:  # TensorFlow's way to say that it does not know where a table or a variable comes from
+        raise ConversionError(
+            f"A layer holds something that TensorFlow cannot store: {str(error).splitlines()[0]}"
+        ) from error

@@ -23,10 +23,13 @@ def adapt(export: LoadedExport, trainer_params: Any, directory: Path) -> None:
         raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")
     scenario = type(export.scenario)(trainer_params.scenario)
     old, new = export.build(), scenario.build()
+    states = old.layers().read()
+    new.layers().quantize(states)
     before, after = old.root.weights, new.root.weights
     _check_shapes([tuple(weight.shape) for weight in before], [tuple(weight.shape) for weight in after], after)
     for source, target in zip(before, after, strict=True):
         target.assign(source.value)
+    new.layers().set(states)
     stored = read_description(export.directory / EXPORT_FILE)
     more = {"result": stored["result"]} if "result" in stored else {}
     scenario.export(new, directory, trainer_params, adapted_from=str(export.directory), **more)

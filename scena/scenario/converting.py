@@ -12,7 +12,8 @@ from scena.checksums import add_checksums, tree_checksums
 from scena.devices.backend import on_tensorflow, tensorflow_only
 from scena.durable import put_in_place, sync_tree
 from scena.prediction.convert import litert_format, onnx_format, tensorrt_format
-from scena.prediction.convert.check import TOLERANCES, Difference, compare, fixed_length, original
+from scena.prediction.convert.check import TOLERANCES, compare, fixed_length, original
+from scena.prediction.convert.difference import Difference
 from scena.prediction.convert.litert_format import Quantize
 from scena.prediction.convert.signature import Arrays, ConversionError, Run, signature, variable_inputs
 from scena.prediction.export import write_graph_saved_model

@@ -3,12 +3,10 @@
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import keras
 
 from scena.checksums import MANIFEST, add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.data.resource import export_resources
@@ -33,9 +31,10 @@ def write_export(
     trainer_params: Params,
     *,
     saved_model: bool,
+    check: Callable[[Path], None] | None = None,
     **more: Any,
 ) -> None:
-    """Writes model, parameters and resources aside and puts them in place together."""
+    """Writes model, parameters and resources aside and, if a check does not object, puts them in place together."""
 
     def fill(aside: Path) -> None:
         params = export_resources(trainer_params, aside)
@@ -45,6 +44,8 @@ def write_export(
                 write_saved_model(aside, built)
         write_description(aside / EXPORT_FILE, describe(scenario, params, **more))
         seal_tree(aside)
+        if check is not None:
+            check(aside)
         keep_foreign(directory, aside)
 
     if directory.exists() and not any(os.path.lexists(directory / name) for name in (EXPORT_FILE, MANIFEST)):
@@ -63,19 +64,20 @@ def _only_warned_about(directory: Path) -> Iterator[None]:
         logger.warning("%s has no SavedModel. %s", directory, error)
 
 
-def complete_export(built: "BuiltModel", directory: Path) -> None:
+def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None) -> None:
     """Adds the SavedModel of the weights that are stored there; the weights in memory stay as they are."""
     if not (directory / EXPORT_FILE).is_file() or (directory / "saved_model").exists():
         return
     aside = directory.with_name(f".{directory.name}.saved_model")
     shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here
-    variables = built.prediction_model.variables
-    before = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
+    now = built.snapshot()
     try:
-        built.load_weights(directory / "model.keras")
+        built.load(directory)
         aside.mkdir()
         with _only_warned_about(directory):
             write_saved_model(aside, built)
+        if check is not None:
+            check(aside)
         sync_tree(aside)
         add_checksums(directory, tree_checksums(aside), instead_of=[path.name for path in aside.iterdir()])
         # the default graph comes last: its presence says that all are there
@@ -83,5 +85,4 @@ def complete_export(built: "BuiltModel", directory: Path) -> None:
             put_in_place(path, directory / path.name)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-        for variable, value in zip(variables, before, strict=True):
-            variable.assign(value)
+        now.put_back()

@@ -37,7 +37,7 @@ class LoadedExport:
         """Creates the model and loads its weights; warns if the code has changed."""
         compare_code([self])
         built = self.scenario.build()
-        built.load_weights(self.directory / "model.keras")
+        built.load(self.directory)
         return built
 
 

@@ -4,7 +4,7 @@ Everything heavy is imported when it is created, so that the command line can re
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
     from scena.prediction.voting import MultiModelPredictor
+    from scena.scenario.verifying import ExportCheck
     from scena.training.trainer import Trainer
 
 TScenarioParams = TypeVar("TScenarioParams", bound=ScenarioBaseParams[Any, Any])
@@ -245,7 +246,14 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
         write_description(directory / RUN_FILE, describe(type(self), trainer_params, run=identity))
 
     def export(
-        self, built: "BuiltModel", directory: Path, trainer_params: Params, *, saved_model: bool = True, **more: Any
+        self,
+        built: "BuiltModel",
+        directory: Path,
+        trainer_params: Params,
+        *,
+        saved_model: bool = True,
+        check: Callable[[Path], None] | None = None,
+        **more: Any,
     ) -> None:
         """Writes the model with all that a prediction needs; the directory appears as a whole and can be moved.
 
@@ -254,13 +262,14 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
             directory: the export directory to write or to replace.
             trainer_params: all parameters of the run.
             saved_model: also write TensorFlow's SavedModel (it can be added later with `complete_export`).
+            check: called with the directory before it is put in its place; what it raises keeps the export from appearing.
             more: what else to note in `scenario.json`, for example the results.
         """
         from scena.scenario.exporting import write_export
 
         if "code" not in more:
             more["code"] = self.code(trainer_params)
-        write_export(type(self), built, directory, trainer_params, saved_model=saved_model, **more)
+        write_export(type(self), built, directory, trainer_params, saved_model=saved_model, check=check, **more)
 
     def code(self, trainer_params: Params) -> "Fingerprints":
         """The fingerprints of the code that this scenario consists of; they are stored with exports and checkpoints."""
@@ -269,11 +278,25 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
 
         return fingerprint(type(self).__module__, modules_of(trainer_params))
 
-    def complete_export(self, built: "BuiltModel", directory: Path) -> None:
-        """Adds the SavedModel to an export that was written without it."""
+    def complete_export(
+        self, built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None
+    ) -> None:
+        """Adds the SavedModel to an export that was written without it.
+
+        Args:
+            built: the model in memory, which has the weights of the export meanwhile.
+            directory: the export.
+            check: called with the directory of the SavedModel before it is put in its place.
+        """
         from scena.scenario.exporting import complete_export
 
-        complete_export(built, directory)
+        complete_export(built, directory, check)
+
+    def create_export_check(self, built: "BuiltModel", trainer_params: Any) -> "ExportCheck":
+        """What compares exports with the model in memory."""
+        from scena.scenario.verifying import ExportCheck
+
+        return ExportCheck(type(self), built, trainer_params.precision)
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
         """Called when a training starts anew, before a warm start: set first weights here. The default does nothing.

@@ -44,12 +44,16 @@ def averaged_weights(model: keras.Model, average: MovingAverage | None) -> Itera
     if average is None:
         yield
         return
-    variables = model.trainable_variables
-    own = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
-    for variable, value in zip(variables, average.averages, strict=True):
+    pairs = [
+        (variable, value)
+        for variable, value in zip(model.trainable_variables, average.averages, strict=True)
+        if value is not None
+    ]
+    own = [(variable, keras.ops.convert_to_numpy(variable.value)) for variable, _ in pairs]
+    for variable, value in pairs:
         variable.assign(value)
     try:
         yield
     finally:
-        for variable, before in zip(variables, own, strict=True):
+        for variable, before in own:
             variable.assign(before)

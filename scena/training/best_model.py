@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import keras
-
 from scena.checksums import MANIFEST, DamagedFileError, keep_foreign, seal, verify_tree
 from scena.durable import link_tree, recover_directory, replace_directory
 from scena.training.checkpoint import IN_CHECKPOINT
 
 if TYPE_CHECKING:
+    from scena.model.built import Snapshot
     from scena.training.run import TrainingRun
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,12 @@ class BestModelDirectory:
     def __init__(self, run: "TrainingRun") -> None:
         self.run = run
         self.step: int | None = None
-        self._unwritten: tuple[list[Any], dict[str, Any]] | None = None
+        self.expected: Any = None
+        """What the best model puts out for some samples, if this process wrote it."""
+        self.verified = False
+        """Whether the directory was read back since it was written last."""
+        self._first = True
+        self._unwritten: tuple[Snapshot, dict[str, Any]] | None = None
 
     @property
     def path(self) -> Path:
@@ -45,11 +49,11 @@ class BestModelDirectory:
         """Exports the weights as they are now."""
         self._unwritten = None
         self.step = self.run.progress.step
+        self.expected = self.run.verification.expect() if self.run.verification is not None else None
         try:
             self._export(result)
         except OSError as error:
-            weights = [keras.ops.convert_to_numpy(variable.value) for variable in self._variables()]
-            self._unwritten = weights, result
+            self._unwritten = self.run.built.snapshot(), result
             logger.warning(
                 "Cannot write the best model to %s: %s. It is kept in memory and tried again.",
                 self.path,
@@ -64,13 +68,13 @@ class BestModelDirectory:
         """
         if self._unwritten is None:
             return
-        weights, result = self._unwritten
-        now = [keras.ops.convert_to_numpy(variable.value) for variable in self._variables()]
+        best, result = self._unwritten
+        now = self.run.built.snapshot()
         try:
-            _assign(self._variables(), weights)
+            best.put_back()
             self._export(result)
         finally:
-            _assign(self._variables(), now)
+            now.put_back()
         self._unwritten = None
         logger.info("The best model could be written now: %s", self.path)
 
@@ -122,15 +126,11 @@ class BestModelDirectory:
 
     def _export(self, result: dict[str, Any]) -> None:
         run = self.run
-        run.scenario.export(run.built, self.path, run.params, saved_model=False, result=result, code=run.code)
-
-    def _variables(self) -> list[keras.Variable]:
-        return list(self.run.built.prediction_model.variables)
-
-
-def _assign(variables: list[keras.Variable], values: list[Any]) -> None:
-    for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
+        check = run.verification.of_export(self.path, self.expected) if run.verification and self._first else None
+        run.scenario.export(
+            run.built, self.path, run.params, saved_model=False, check=check, result=result, code=run.code
+        )
+        self.verified, self._first = check is not None, False
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -12,7 +12,7 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -67,6 +67,14 @@ def _read_1(data: dict[str, Any]) -> StoredState:
 
 READERS: dict[int, Callable[[dict[str, Any]], StoredState]] = {1: _read_1}
 """A reader for each format there ever was; a new format adds one and leaves the others."""
+
+
+class LoadedCheckpoint(NamedTuple):
+    """A checkpoint that was read."""
+
+    step: int
+    tensors: dict[str, Array]
+    state: StoredState
 
 
 class CheckpointStore:
@@ -148,11 +156,11 @@ class CheckpointStore:
         """Removes what `begin` made."""
         self._recover(step)
 
-    def load_latest(self) -> tuple[int, dict[str, Array], StoredState] | None:
+    def load_latest(self) -> LoadedCheckpoint | None:
         """The newest checkpoint that can be read; those that cannot are named and passed over."""
         for step in reversed(self.steps()):
             try:
-                return (step, *self.load(step))
+                return LoadedCheckpoint(step, *self.load(step))
             except CheckpointError as error:
                 logger.warning("%s It is passed over.", error)
         return None

@@ -188,6 +188,8 @@ class TrainingLoop:
         if self._stream is not None:
             self._stream.make_ahead(len(block))
         begun = time.perf_counter()
+        if self.run.verification is not None:
+            self.run.verification.see(block[0])
         with self.run.stopwatch.measuring("step"), explaining_step(block, "a training step"):
             steps = self._steps(block)
         seconds = (time.perf_counter() - begun) / len(block)
@@ -310,6 +312,8 @@ class TrainingLoop:
         number = 0
         with pipeline.stream(repeat=False) as stream:
             while block := stream.take_block(1 if self._test_watching else LONGEST_BLOCK):
+                if self.run.verification is not None:
+                    self.run.verification.see(block[0], validation=True)
                 if self._test_watching:
                     self._callbacks.on_test_batch_begin(number)
                 with explaining_step(block, "the validation"):

@@ -42,6 +42,10 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     )
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best")
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export")
+    verify_export: bool = param(
+        True,
+        help="read exports back when they are written, and compare their outputs with those of the model in memory",
+    )
     scale_epoch_size: float = param(1.0, gt=0, help="factor of the length of an epoch")
     lav_min_epoch: int = param(0, ge=0, help="no LAV before this epoch (the last one always has it)")
     ema_decay: float = param(

@@ -9,6 +9,7 @@ import keras
 
 from scena.data.errors import EmptyDataError
 from scena.model.engine import create_engine
+from scena.model.layer_state import Layers, LayerState
 from scena.model.precision import precision_policy
 from scena.progress import reporting
 from scena.training.averaging import create_average
@@ -31,7 +32,7 @@ def prepare_run(
     scenario: TrainedScenario,
     directory: Path,
     *,
-    warm_start: bool = True,
+    layers: list[LayerState] | None = None,
     link: "Link | None" = None,
 ) -> TrainingRun:
     """Builds everything that a training consists of, in an order that makes the seed decide all of it.
@@ -40,7 +41,8 @@ def prepare_run(
         params: all parameters.
         scenario: what is trained.
         directory: the run's directory.
-        warm_start: load the weights to start from; a run that goes on from a checkpoint does not need them any more.
+        layers: what layers keep beside their variables in the checkpoint that the run goes on from; None for a new run, whose first
+            weights are then set.
         link: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
@@ -56,11 +58,18 @@ def prepare_run(
     with precision_policy(params.precision):
         built = scenario.build()
         model = built.training_model(params.input_gradient_penalty)
-    if warm_start:
+    all_layers = Layers(built.root, model)
+    if layers is None:
         scenario.initialise(built, params)
-    if warm_start and params.warmstart.model is not None:
-        params.warmstart.create(scenario).apply(built.root.weights)
-        keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
+        if params.warmstart.model is not None:
+            starter = params.warmstart.create(scenario)
+            starter.apply(built.root.weights)
+            starter.apply_layers(all_layers)
+            keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
+        all_layers.read()  # what cannot be stored is found now, not at the first checkpoint
+    else:
+        all_layers.quantize(layers)
+    quantized = [] if link is None else link.agree(all_layers)
     if params.preload_data:
         params.gen.train.preload = params.gen.val.preload = True
     train_data = params.gen.train_data(built.data, seed=seed)
@@ -79,7 +88,7 @@ def prepare_run(
     else:
         from scena.training.distribution.replicas import create_team
 
-        engine, team = create_team(params, scenario, link, model, specs, steps)
+        engine, team = create_team(params, scenario, link, model, specs, steps, quantized)
         link.divide(train_data, val_data)
     return TrainingRun(
         params,

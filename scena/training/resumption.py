@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scena.data.rules import tell_of_rules
+from scena.model.layer_state import LayerState
 from scena.params import to_raw
 from scena.training.changes import Change, compare, record
-from scena.training.checkpoint import CheckpointStore
+from scena.training.checkpoint import CheckpointStore, LoadedCheckpoint
 from scena.training.directory import run_paths, settle_paths
-from scena.training.errors import TrainingError
+from scena.training.errors import CheckpointError, TrainingError
+from scena.training.ownership import run_identity
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainedScenario, TrainingRun
-from scena.training.state import TrainingState
+from scena.training.state import TrainingState, stored_layers
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +50,8 @@ class Resumption:
         settle_paths(directory, params, self._paths)
         if params.random_seed is None:
             params.random_seed = stored.get("random_seed")
+        self._start: int | Literal["latest", "best"] = "latest"
+        self._loaded: LoadedCheckpoint | None = None
         self.changes = [change for change in compare(stored, to_raw(params)) if change.path != "output_dir"]
 
     def report(self) -> None:
@@ -63,23 +67,34 @@ class Resumption:
                 ", ".join(inexact),
             )
 
-    def has_checkpoints(self) -> bool:
-        """Whether there is a checkpoint to go on from."""
-        paths = {run_paths(self.directory, place).checkpoint for place in (self._paths, self.params)}
-        return any(CheckpointStore(path).steps() for path in paths)
+    def load(self, start: int | Literal["latest", "best"]) -> list[LayerState] | None:
+        """Reads the checkpoint to go on from, which `restore` then uses.
 
-    def restore(self, state: TrainingState, start: int | Literal["latest", "best"]) -> None:
-        """Puts the state back, notes that in the run's directory, and stores the parameters."""
-        store = state.store
-        old = CheckpointStore(run_paths(self.directory, self._paths).checkpoint, run=store.run)
-        if not store.steps() and old.steps():
-            store = old  # checkpoints go elsewhere from now on
+        Args:
+            start: which one.
+
+        Returns:
+            What layers keep beside their variables; None if there is no checkpoint yet and the run starts from its beginning.
+        """
+        self._start, store = start, self._store()
         step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start
-        found = state.restore(store, None if step == "latest" else int(step), strict=self.strict)
+        store.clean()
+        self._loaded = store.load_latest() if step == "latest" else LoadedCheckpoint(int(step), *store.load(int(step)))
+        if self._loaded is None and store.steps():
+            raise CheckpointError(f"None of the checkpoints in {store.directory} can be read.")
+        return None if self._loaded is None else stored_layers(self._loaded)
+
+    def restore(self, state: TrainingState) -> None:
+        """Puts the state back, notes that in the run's directory, and stores the parameters."""
+        loaded, self._loaded = self._loaded, None
+        if loaded is None:
+            state.reset()
+        else:
+            state.restore(self._store(), loaded, strict=self.strict)
         progress = state.run.progress
-        if found and any(change.path.startswith("gen.") for change in self.changes):
+        if loaded is not None and any(change.path.startswith("gen.") for change in self.changes):
             _fit_into_epoch(state.run)
-        if found:
+        if loaded is not None:
             logger.info(
                 "Resumed at epoch %d, step %d, from %s", progress.epoch + 1, progress.step, state.run.resumed_from
             )
@@ -87,7 +102,7 @@ class Resumption:
             logger.info("There is no checkpoint yet: the run starts from its beginning, with the same seed.")
         entry = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "from": start,
+            "from": self._start,
             "step": progress.step,
             "changes": {change.path: [change.before, change.after] for change in self.changes},
             **({"code": [str(change) for change in state.changed_code]} if state.changed_code else {}),
@@ -117,6 +132,14 @@ class Resumption:
         ):
             return False
         return not (paths.best / EXPORT_FILE).is_file() or (paths.best / "saved_model").is_dir()
+
+    def _store(self) -> CheckpointStore:
+        """Where the checkpoints are, which may be elsewhere from now on."""
+        old, new = (
+            CheckpointStore(run_paths(self.directory, place).checkpoint, run=run_identity(self.directory))
+            for place in (self._paths, self.params)
+        )
+        return old if old.steps() and not new.steps() else new
 
     def _only_longer(self, change: Change) -> bool:
         """Whether more or fewer epochs leave the past of the run as it was: not if the learning rate depends on them."""

@@ -1,5 +1,6 @@
 """`TrainingRun`: what one training consists of while it runs; the loop, the callbacks and the checkpoints share it."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from scena.model.engine import Engine
     from scena.training.distribution.team import Team
     from scena.training.optimizers.extensions import MovingAverage
+    from scena.training.verification import Verification
 
 
 class Validation(Protocol):
@@ -56,12 +58,24 @@ class TrainedScenario(Protocol):
         """LAV on the model in memory."""
 
     def export(
-        self, built: "BuiltModel", directory: Path, trainer_params: Params, *, saved_model: bool, **more: Any
+        self,
+        built: "BuiltModel",
+        directory: Path,
+        trainer_params: Params,
+        *,
+        saved_model: bool,
+        check: "Callable[[Path], None] | None" = None,
+        **more: Any,
     ) -> None:
         """Writes the model with all that a prediction needs."""
 
-    def complete_export(self, built: "BuiltModel", directory: Path) -> None:
+    def complete_export(
+        self, built: "BuiltModel", directory: Path, check: "Callable[[Path], None] | None" = None
+    ) -> None:
         """Adds what was left out of an export while the training ran."""
+
+    def create_export_check(self, built: "BuiltModel", trainer_params: Any) -> Any:
+        """What compares exports with the model in memory."""
 
     def code(self, trainer_params: Params) -> Fingerprints:
         """Fingerprints of the code it consists of."""
@@ -149,6 +163,9 @@ class TrainingRun:
 
     team: "Team | None" = None
     """All replicas, if the training uses several devices or processes; it trains instead of the engine then."""
+
+    verification: "Verification | None" = None
+    """Compares exports with the model in memory, if that is asked for."""
 
     def averaged_weights(self) -> "AbstractContextManager[None]":
         """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""

@@ -14,10 +14,12 @@ import msgspec
 import numpy as np
 
 from scena.fingerprints import CodeChange
+from scena.model.errors import ModelError
+from scena.model.layer_state import Layers, LayerState, decode, encode
 from scena.model.variables import global_seed_variables
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.changes import compare, compare_code, environment
-from scena.training.checkpoint import FORMAT, CheckpointStore, StoredState
+from scena.training.checkpoint import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState
 from scena.training.checkpoint_writer import CheckpointWriter
 from scena.training.errors import CheckpointError
 from scena.training.keras_callbacks import KerasCallbackState
@@ -26,6 +28,9 @@ from scena.training.tensor_file import Array
 from scena.training.variables import Groups, describe_variables, read_variables, variable_groups, write_variables
 
 logger = logging.getLogger(__name__)
+
+LAYERS = "layers/"
+"""How the keys of what layers keep beside their variables begin."""
 
 
 class TrainingState:
@@ -50,6 +55,7 @@ class TrainingState:
         self.changed_code: list[CodeChange] = []
         """What was other code when the checkpoint was written that this process went on from."""
         self._number = 0
+        self._layers = Layers(run.built.root, run.model)
         self.begun = False
         """Whether the state is that of a running training, which a checkpoint can be taken of."""
         global_seed_variables()  # makes the generator, which draws from Python's; restoring comes after that
@@ -64,7 +70,7 @@ class TrainingState:
             for item in self._foreign:
                 item.restore(states.get(item.key, {}), tensors)
             self._restored = None
-        self.writer.reserve(read_variables(self._groups()))
+        self.writer.reserve({**read_variables(self._groups()), **self._of_layers()})
 
     def save(self) -> None:
         """Takes a checkpoint; it is written in the background."""
@@ -73,6 +79,7 @@ class TrainingState:
         for item in self._foreign:
             callbacks[item.key], more = item.state()
             arrays |= more
+        arrays |= self._of_layers()
         groups = self._groups()
         state = StoredState(
             format=FORMAT,
@@ -94,22 +101,19 @@ class TrainingState:
         self._number += 1
         self.writer.save(self.run.progress.step, lambda: {**read_variables(groups), **arrays}, state, accompany, pinned)
 
-    def restore(self, store: CheckpointStore, step: int | None = None, *, strict: bool = False) -> bool:
-        """Goes back to a checkpoint, the newest readable one by default; False if there is none and the run starts anew.
+    def reset(self) -> None:
+        """Starts anew: there is no checkpoint."""
+        for callback in self._own.values():
+            callback.reset()
+
+    def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint, *, strict: bool = False) -> None:
+        """Goes back to a checkpoint.
 
         Args:
-            store: where to look for checkpoints.
-            step: the step of the checkpoint to take; later ones are set aside.
+            store: where it is; later ones are set aside.
+            loaded: the checkpoint.
             strict: raise an error instead of a warning if it was written with other code.
         """
-        store.clean()
-        loaded = store.load_latest() if step is None else (step, *store.load(step))
-        if loaded is None:
-            if store.steps():
-                raise CheckpointError(f"None of the checkpoints in {store.directory} can be read.")
-            for callback in self._own.values():
-                callback.reset()
-            return False
         step, tensors, state = loaded
         try:
             progress = Progress.from_json(state.progress)
@@ -120,6 +124,10 @@ class TrainingState:
         module = type(self.run.scenario).__module__
         self.changed_code = compare_code(state.code, module, store.path(step), strict=strict)
         write_variables(self._groups(), tensors, state.variables)
+        try:
+            self._layers.set(stored_layers(loaded))
+        except ModelError as error:
+            raise CheckpointError(f"The checkpoint {store.path(step)} cannot be used: {error}.") from error
         _compare_environment(state.environment)
         store.discard_after(step)
         self.run.progress = progress
@@ -131,12 +139,22 @@ class TrainingState:
             else:
                 callback.reset()
         self._restored = state.callbacks, tensors
-        return True
+
+    def _of_layers(self) -> dict[str, Array]:
+        return encode(self._layers.read(), LAYERS)
 
     def _groups(self) -> Groups:
         own = {f"callbacks/{name}": callback.variables() for name, callback in self._own.items()}
         groups = {**variable_groups(self.run.model), **self.run.extra_variables, **own}
         return {**groups, "random": global_seed_variables()}
+
+
+def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
+    """What layers keep beside their variables, in a checkpoint."""
+    try:
+        return decode(loaded.tensors, LAYERS)
+    except ModelError as error:
+        raise CheckpointError(f"The checkpoint of step {loaded.step} cannot be read: {error}.") from error
 
 
 def _names(callbacks: list[keras.callbacks.Callback]) -> dict[str, keras.callbacks.Callback]:

@@ -41,6 +41,7 @@ from scena.training.sanity import SanityCheck
 from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 from scena.training.state import TrainingState
 from scena.training.stopping import StopRequested, StopRequests
+from scena.training.verification import Verification
 
 if TYPE_CHECKING:
     from scena.training.distribution.link import Link
@@ -152,12 +153,12 @@ class Trainer:
         start: int | Literal["latest", "best"],
         link: "Link | None" = None,
     ) -> None:
-        fresh = before is None or not before.has_checkpoints()
+        layers = None if before is None else before.load(start)
         run: TrainingRun | None = None
         try:
-            run = prepare_run(self.params, self.scenario, directory, warm_start=fresh, link=link)
+            run = prepare_run(self.params, self.scenario, directory, layers=layers, link=link)
             with leading(run.team):
-                self._lead(run, callbacks, requests, before, start)
+                self._lead(run, callbacks, requests, before)
         except TrainingInterrupted:
             raise
         except Exception:
@@ -172,7 +173,6 @@ class Trainer:
         callbacks: list[keras.callbacks.Callback],
         requests: StopRequests,
         before: Resumption | None,
-        start: int | Literal["latest", "best"],
     ) -> None:
         params = self.params
         own = self.create_callbacks(run)
@@ -181,6 +181,8 @@ class Trainer:
         for callback in [*own, *callbacks]:
             if isinstance(callback, TrainerCallback):
                 callback.set_run(run)
+        if params.verify_export and (params.export_best or params.export_final):
+            run.verification = Verification(run)
         store = CheckpointStore(
             run.paths.checkpoint,
             params.keep_checkpoints,
@@ -189,12 +191,14 @@ class Trainer:
         )
         state = TrainingState(run, [*own, *callbacks], store)
         if before is not None:
-            before.restore(state, start)
+            before.restore(state)
             continue_logs(callbacks, run.progress.epoch)
             if before.finished(run.progress):
                 self.history = history.rows
                 self._finish(run, before)
                 return
+        if run.team is not None:
+            run.team.begin()
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         rehearsal = SanityCheck(run, [*own, *callbacks], lav).run if params.sanity_check and before is None else None
@@ -256,14 +260,25 @@ class Trainer:
         logger.info("Done: %s", run.directory)
 
     def _write_exports(self, run: TrainingRun) -> None:
+        verification = run.verification
         result = {"epoch": run.progress.epoch, "step": run.progress.step, **(self.history[-1] if self.history else {})}
         if self.params.export_final:
             with run.averaged_weights():
+                check = verification.of_export(run.paths.export, verification.expect()) if verification else None
                 self.scenario.export(
-                    run.built, run.paths.export, self.params, saved_model=True, result=result, code=run.code
+                    run.built,
+                    run.paths.export,
+                    self.params,
+                    saved_model=True,
+                    check=check,
+                    result=result,
+                    code=run.code,
                 )
         if self.best is not None:
-            self.scenario.complete_export(run.built, run.paths.best)
+            disk, check = self.best.disk, None
+            if verification is not None:
+                check = verification.of_saved_models(run.paths.best, disk.expected, known=disk.verified)
+            self.scenario.complete_export(run.built, run.paths.best, check)
 
 
 def _resume_command(run: TrainingRun) -> str:

@@ -88,3 +88,30 @@ def test_what_cannot_work_is_refused_by_name(zygote: Zygote, tmp_path: Path, fla
     words = ["train", SCENARIO, "--trainer.output_dir", str(tmp_path / "run"), *flags.split()]
     assert zygote.run(*words, log=log) == 1
     assert REFUSED[flags] in log.read_text()
+
+
+def test_all_replicas_know_what_layers_keep_beside_their_variables(zygote: Zygote, tmp_path: Path) -> None:
+    """Statistics, boundaries, vocabularies and quantized weights of the first one; also after a resume."""
+    flags = (
+        "--trainer.epochs 2 --trainer.random_seed 7 --train.batch_size 10 --val.batch_size 16 --trainer.export_final False "
+        "--tensorboard.write False --train.num_processes 0 --val.num_processes 0"
+    ).split()
+    one, two = tmp_path / "one", tmp_path / "two"
+    for directory, more in ((one, ""), (two, f"--trainer.epochs 1 {mirror(2)}")):
+        log = directory.with_suffix(".log")
+        words = [
+            *merged(flags, more),
+            "--model.kinds",
+            "normalization",
+            "discretization",
+            "quantized",
+            "whitening",
+            "string",
+        ]
+        words += ["--model.dropout", "0"]
+        assert zygote.run("train", "tests.derived", "--trainer.output_dir", directory, *words, log=log) == 0, (
+            log.read_text()
+        )
+    log = tmp_path / "resumed.log"
+    assert zygote.run("resume", two, "--trainer.epochs", "2", log=log) == 0, log.read_text()
+    assert_equal_runs(two, one)

@@ -70,7 +70,12 @@ def test_a_changed_layer_is_an_error_with_a_table_unless_partial(tmp_path: Path,
         started(tmp_path, units=5, model=directory / "export")
     text = str(error.value)
     assert "3 of 4 weights were not found or do not fit" in text
-    assert "does not fit" in text and "has shape (8, 5)" in text and "--warmstart.allow_partial" in text
+    assert (
+        "does not fit" in text
+        and "is float32 (8, 5)" in text
+        and "is float32 (8, 4)" in text
+        and "--warmstart.allow_partial" in text
+    )
 
 
 def test_a_partial_start_says_what_it_did(tmp_path: Path, trained: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -146,3 +151,43 @@ def test_a_warm_starter_of_ones_own_is_selectable(tmp_path: Path, capsys: Any) -
     params = toy_params(tmp_path, warmstart=Ones(model=Path("x")))
     run = prepare_run(params, ToyScenario(params.scenario), tmp_path)
     assert all((np.asarray(weight.value) == 1).all() for weight in run.model.trainable_variables)
+
+
+def test_vocabularies_and_statistics_come_along(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """From an export and from a checkpoint; a layer that is excluded keeps its own."""
+    from tests.derived.scenario import DerivedScenario
+
+    kinds = ["normalization", "string", "discretization"]
+    train_toy(tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=kinds, epochs=1, verify_export=False)
+    newest = max((tmp_path / "run" / "checkpoint").iterdir(), key=lambda path: int(path.name))
+    expected = None
+    for source in (tmp_path / "run" / "best", newest):
+        settings = {"scenario__model__kinds": kinds, "scenario__model__adapt": False, "random_seed": 9}
+        params = toy_params(tmp_path, DerivedScenario, warmstart=WarmStartParams(model=source), **settings)
+        with caplog.at_level(logging.INFO, logger="scena"):
+            parts = prepare_run(params, DerivedScenario(params.scenario), tmp_path).built.root.graph.parts
+        found = [
+            np.asarray(parts["normalization"].mean).tolist(),
+            parts["string"].get_vocabulary(),
+            parts["discretization"].bin_boundaries,
+        ]
+        assert abs(found[0][0][0] - 50) < 5 and "dark\u2028blue" in found[1] and len(found[2]) == 3
+        assert expected is None or found == expected
+        expected = found
+    assert "string_lookup" in caplog.text and "has the state that is stored there" in caplog.text
+    params.warmstart.exclude = ".*string_lookup.*"
+    parts = prepare_run(params, DerivedScenario(params.scenario), tmp_path).built.root.graph.parts
+    assert parts["string"].get_vocabulary() == ["[UNK]"]
+
+
+def test_quantized_weights_do_not_fit_others(tmp_path: Path) -> None:
+    from tests.derived.scenario import DerivedScenario
+
+    settings: dict[str, Any] = {"scenario__model__kinds": ["quantized"], "epochs": 1, "verify_export": False}
+    train_toy(tmp_path / "run", scenario=DerivedScenario, **settings)
+    params = toy_params(
+        tmp_path, DerivedScenario, warmstart=WarmStartParams(model=tmp_path / "run"), scenario__model__adapt=False,
+        scenario__model__kinds=["quantized"],
+    )  # fmt: skip
+    with pytest.raises(TrainingError, match=r"does not fit .*kernel +is float32 \(4, 3\), .*kernel is int8 \(4, 3\)"):
+        prepare_run(params, DerivedScenario(params.scenario), tmp_path)

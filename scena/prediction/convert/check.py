@@ -1,22 +1,13 @@
 """Does a converted model give the answers of the original? Compared on real samples, output by output."""
 
-from typing import NamedTuple
-
 import keras
 import numpy as np
 
+from scena.prediction.convert.difference import Difference, difference
 from scena.prediction.convert.signature import Arrays, ConversionError, Run
 
 TOLERANCES = {None: 1e-4, "float16": 1e-2, "dynamic": 0.05, "int8": 0.1}
 """How far outputs may be apart by default, for each way to quantise."""
-
-
-class Difference(NamedTuple):
-    """How far one output of a converted model is from the original."""
-
-    output: str
-    value: float
-    """Real outputs: the largest difference, relative to the largest value (if that exceeds 1). Whole numbers: the share that differs."""
 
 
 def original(graph: keras.Model) -> Run:
@@ -47,7 +38,7 @@ def compare(expected: Run, converted: Run, inputs: Arrays, *, one_by_one: bool =
         raise ConversionError(
             f"The converted model has the outputs {sorted(received)}; the original has {sorted(wanted)}."
         )
-    return [Difference(name, _difference(wanted[name], received[name])) for name in wanted]
+    return [Difference(name, difference(wanted[name], received[name])) for name in wanted]
 
 
 def fixed_length(inputs: Arrays, shapes: dict[str, list[int | None]], padding: dict[str, object]) -> Arrays:
@@ -66,18 +57,3 @@ def fixed_length(inputs: Arrays, shapes: dict[str, list[int | None]], padding: d
 
 def _joined(outputs: list[Arrays]) -> Arrays:
     return {name: np.concatenate([np.atleast_1d(output[name]) for output in outputs]) for name in outputs[0]}
-
-
-def _difference(wanted: np.ndarray, received: np.ndarray) -> float:
-    if wanted.shape != received.shape:
-        return float("inf")
-    if not np.issubdtype(wanted.dtype, np.floating):
-        return float(np.mean(wanted != received)) if wanted.size else 0.0
-    wanted, received = wanted.astype("float64"), received.astype("float64")
-    if not wanted.size:
-        return 0.0
-    if not np.array_equal(np.isfinite(wanted), np.isfinite(received)):
-        return float("inf")
-    finite = np.isfinite(wanted)
-    scale = max(1.0, float(np.max(np.abs(wanted[finite]), initial=0.0)))
-    return float(np.max(np.abs(wanted[finite] - received[finite]), initial=0.0)) / scale

@@ -1,6 +1,8 @@
 """A process that is not the chief: it builds the same model, does what the chief says, and writes nothing."""
 
+import base64
 import logging
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ def follow(link: Link, params: TrainerParams[Any, Any], scenario: TrainedScenari
     assert cluster is not None
     _, _, content = link.hear()
     params.random_seed = content["seed"]
-    run = prepare_run(params, scenario, Path("."), warm_start=False, link=link)
+    run = prepare_run(params, scenario, Path("."), layers=[], link=link)
     logger.info("Training as %s; the chief writes all results.", cluster.name(cluster.index))
     requests = StopRequests()
     with requests.listening():
@@ -73,6 +75,8 @@ class Follower:
             self._stream = self._run.train_data.stream(Cursor.from_json(content), repeat=bool(number))
         elif order is Order.CLOSE:
             self._close()
+        elif order is Order.LAYERS:
+            self._engine.begin(zlib.decompress(base64.b64decode(content)))
         elif order is Order.SPREAD:
             self._engine.spread()
         elif order is Order.TRAIN:

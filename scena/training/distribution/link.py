@@ -4,11 +4,13 @@ import json
 from enum import IntEnum
 from typing import Any
 
+import msgspec
 import numpy as np
 import tensorflow as tf
 
 from scena.data.pipeline import DataPipeline
 from scena.devices.distribution import Distribution
+from scena.model.layer_state import Layers, LayerState
 from scena.model.tf_replica import all_sums
 
 FRAME = 512
@@ -26,6 +28,7 @@ class Order(IntEnum):
     TRAIN = 5
     VALIDATE = 6
     END = 7
+    LAYERS = 8
 
 
 class Link:
@@ -45,6 +48,16 @@ class Link:
         """In the chief: says what all processes have to know before they build the model."""
         if self.distribution.chief:
             self.tell(Order.SET_UP, content=content)
+
+    def agree(self, layers: Layers) -> list[LayerState]:
+        """Makes all processes quantize the layers that the chief has quantized; returns their states."""
+        if self.distribution.chief:
+            quantized = layers.quantized()
+            self.tell(Order.LAYERS, content=msgspec.to_builtins(quantized))
+            return quantized
+        quantized = msgspec.convert(self.hear()[2], list[LayerState])
+        layers.quantize(quantized)
+        return quantized
 
     def divide(self, *pipelines: DataPipeline | None) -> None:
         """Lets each process make its own part of the batches."""

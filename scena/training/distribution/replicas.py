@@ -1,14 +1,12 @@
 """The replicas of a training: one more model, with an optimizer of its own, for each further device of this process."""
 
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
+from scena.model.isolation import randomness_kept
+from scena.model.layer_state import Layers, LayerState
 from scena.model.precision import precision_policy
 from scena.model.tf_distributed import DistributedEngine
 from scena.training.distribution.link import Link
@@ -25,6 +23,7 @@ def create_team(
     model: keras.Model,
     specs: tuple[Any, Any],
     steps: int | None,
+    quantized: list[LayerState],
 ) -> tuple[DistributedEngine, Team]:
     """The engine of all replicas, and the chief's view of them.
 
@@ -35,23 +34,14 @@ def create_team(
         model: the first replica of this process, which callbacks, checkpoints and exports see.
         specs: of inputs and targets.
         steps: steps of an epoch, if that is known.
+        quantized: the layers that are quantized.
     """
     models: list[Any] = [model]
     for device in link.distribution.devices[1:]:
-        with tf.device(device), _randomness_kept(), precision_policy(params.precision):
+        with tf.device(device), randomness_kept(), precision_policy(params.precision):
             built = scenario.build()
             models.append(built.training_model(params.input_gradient_penalty))
+            Layers(built.root, models[-1]).quantize(quantized)
             compile_model(params, built, models[-1], steps, distributed=True)
     engine = DistributedEngine(link.distribution, models, *specs)
     return engine, Team(link, engine)
-
-
-@contextmanager
-def _randomness_kept() -> Iterator[None]:
-    """What the block draws does not change what is drawn after it: a run must not depend on the number of devices."""
-    numpy_state, python_state = np.random.get_state(), random.getstate()
-    try:
-        yield
-    finally:
-        np.random.set_state(numpy_state)
-        random.setstate(python_state)

@@ -1,5 +1,7 @@
 """The chief's side of a training on several devices: what the loop asks of the engine, with the other processes kept in step."""
 
+import base64
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,6 +33,13 @@ class Team:
     def changed(self) -> None:
         """Says that weights or metrics were changed here: before they are used next, all replicas get them."""
         self._stale = True
+
+    def begin(self) -> None:
+        """Gives all replicas what layers of the first keep beside their variables, and compiles their steps."""
+        content = self._engine.pack_layers()
+        with self._together():
+            self._link.tell(Order.LAYERS, content=base64.b64encode(zlib.compress(content)).decode())
+            self._engine.begin(content)
 
     def open(self, cursor: Cursor, repeat: bool) -> None:
         """Makes the other processes go on with their parts of the training data from here."""

@@ -109,5 +109,6 @@ def extended(base: type[keras.optimizers.Optimizer], extensions: list[Extension]
 def _copies(optimizer: Any, variables: list[Any], name: str) -> list[Any]:
     copies: list[Any] = optimizer.add_optimizer_variables(variables, name)
     for copy, variable in zip(copies, variables, strict=True):
-        copy.assign(variable)
+        if copy is not None:  # Keras makes none for scales of float8, which are not optimized but measured
+            copy.assign(variable)
     return copies

@@ -9,9 +9,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.training.checkpoint import STATE, CheckpointStore
+from scena.model.errors import ModelError
+from scena.model.layer_file import read_layer_file
+from scena.model.layer_state import Layers, LayerState, set_layer
+from scena.training.checkpoint import STATE, CheckpointStore, LoadedCheckpoint
 from scena.training.errors import TrainingError
 from scena.training.run import TrainedScenario
+from scena.training.state import stored_layers
 from scena.training.tensor_file import read_tensors
 from scena.training.warmstart.matching import Matching, match
 from scena.training.warmstart.params import WarmStartParams
@@ -21,6 +25,7 @@ logger = logging.getLogger(__name__)
 Weights = list[tuple[str, np.ndarray[Any, Any]]]
 """Stored arrays with their paths, in order."""
 Row = tuple[str, str, str]
+EXPORT = "scenario.json"
 MANY = 8
 """More rows in a row than this that say the same are one."""
 
@@ -39,23 +44,25 @@ class WarmStarter:
 
     def read(self, path: Path) -> Weights:
         """The stored weights."""
-        if path.suffix == ".safetensors" and path.is_file():
-            return sorted(read_tensors(path).items())
-        if (path / STATE).is_file():
-            return _checkpoint(path)
-        if (path / "scenario.json").is_file():
-            return self.scenario.read_weights(path)
-        for inside in ("best", "export"):
-            if (path / inside / "scenario.json").is_file():
-                logger.info("Warm start from %s", path / inside)
-                return self.scenario.read_weights(path / inside)
-        steps = CheckpointStore(path / "checkpoint").steps() if path.is_dir() else []
-        if steps:
-            return _checkpoint(path / "checkpoint" / str(steps[-1]))
-        raise TrainingError(
-            f"--warmstart.model {path}: {'there is nothing there' if not path.exists() else 'it holds no weights'}. "
-            "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
-        )
+        place = _place(path)
+        if place.is_file():
+            return sorted(read_tensors(place).items())
+        if (place / STATE).is_file():
+            return _checkpoint(place)
+        if place != path:
+            logger.info("Warm start from %s", place)
+        return self.scenario.read_weights(place)
+
+    def read_layers(self, path: Path) -> list[LayerState]:
+        """What layers keep beside their weights, such as vocabularies; nothing if it is not stored there."""
+        if type(self).read is not WarmStarter.read or type(self).apply is not WarmStarter.apply:
+            return []  # what is stored there only its reader knows
+        place = _place(path)
+        if place.is_file():
+            return []
+        if (place / STATE).is_file():
+            return stored_layers(_loaded(place))
+        return read_layer_file(place)
 
     def rename(self, path: str) -> str:
         """The path that a stored path stands for in the model."""
@@ -78,8 +85,12 @@ class WarmStarter:
         stored = [(self.rename(path), array) for path, array in self.read(self.params.model)]
         targets = [(weight.path, tuple(weight.shape)) for weight in weights]
         found = match(targets, [(path, tuple(array.shape)) for path, array in stored])
+        for i, j in list(found.pairs.items()):
+            if _is_float(weights[i].dtype) != _is_float(stored[j][1].dtype):  # quantized weights mean something else
+                found.misfits[i] = found.pairs.pop(i)
         wanted = [self.wants(path) for path, _ in targets]
-        table = _table(targets, stored, found, wanted)
+        table = _table([(path, f"{weight.dtype} {tuple(weight.shape)}") for (path, _), weight in zip(targets, weights, strict=True)],
+                       stored, found, wanted)  # fmt: skip
         logger.info("Warm start from %s:\n%s", self.params.model, table)
         lacking = [i for i in [*found.missing, *found.misfits] if wanted[i]]
         loaded = [i for i in found.pairs if wanted[i]]
@@ -97,13 +108,62 @@ class WarmStarter:
             weights[i].assign(stored[found.pairs[i]][1])
         return found
 
+    def apply_layers(self, layers: Layers) -> None:
+        """Sets what layers keep beside their weights, where it is stored and wanted; to be called after `apply`.
+
+        Raises:
+            TrainingError: a layer does not accept what is stored.
+        """
+        assert self.params.model is not None
+        stateful, states = list(layers.stateful().items()), self.read_layers(self.params.model)
+        found = match([(path, ()) for _, (path, _) in stateful], [(self.rename(state.path), ()) for state in states])
+        taken = {}
+        for i, (place, (path, layer)) in enumerate(stateful):
+            state = states[found.pairs[i]] if i in found.pairs and self.wants(path) else None
+            if state is not None and state.kind == type(layer).__name__ and (state.values or state.files):
+                taken[place] = state
+        for place, state in taken.items():
+            path, layer = layers.stateful()[place]
+            try:
+                set_layer(path, layer, state)
+            except ModelError as error:
+                raise TrainingError(
+                    f"Warm start from {self.params.model}: {error}. Keep this layer as it is with --warmstart.exclude '{path}'."
+                ) from error
+            logger.info("Warm start: %s has the state that is stored there", path)
+        layers.refresh(taken)
+
+
+def _place(path: Path) -> Path:
+    """Where the weights are: a file, a checkpoint or an export; for a run, its best model, its last one or its newest checkpoint."""
+    if (path.suffix == ".safetensors" and path.is_file()) or (path / STATE).is_file() or (path / EXPORT).is_file():
+        return path
+    for inside in ("best", "export"):
+        if (path / inside / EXPORT).is_file():
+            return path / inside
+    steps = CheckpointStore(path / "checkpoint").steps() if path.is_dir() else []
+    if steps:
+        return path / "checkpoint" / str(steps[-1])
+    raise TrainingError(
+        f"--warmstart.model {path}: {'there is nothing there' if not path.exists() else 'it holds no weights'}. "
+        "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
+    )
+
+
+def _loaded(path: Path) -> LoadedCheckpoint:
+    return LoadedCheckpoint(int(path.name), *CheckpointStore(path.parent).load(int(path.name)))
+
 
 def _checkpoint(path: Path) -> Weights:
-    tensors, state = CheckpointStore(path.parent).load(int(path.name))
+    _, tensors, state = _loaded(path)
     return [(entry.path, tensors[entry.key]) for entry in state.variables if entry.key.startswith("model/")]
 
 
-def _table(targets: list[tuple[str, tuple[int, ...]]], stored: Weights, found: Matching, wanted: list[bool]) -> str:
+def _is_float(dtype: Any) -> bool:
+    return "float" in str(dtype)
+
+
+def _table(targets: list[tuple[str, str]], stored: Weights, found: Matching, wanted: list[bool]) -> str:
     rows: list[Row] = []
     for i, (path, shape) in enumerate(targets):
         if not wanted[i]:
@@ -113,7 +173,7 @@ def _table(targets: list[tuple[str, tuple[int, ...]]], stored: Weights, found: M
             rows.append(("loaded", path, "" if source == path else f"from {source}"))
         elif i in found.misfits:
             source, array = stored[found.misfits[i]]
-            rows.append(("does not fit", path, f"has shape {shape}, {source} has {tuple(array.shape)}"))
+            rows.append(("does not fit", path, f"is {shape}, {source} is {array.dtype} {tuple(array.shape)}"))
         else:
             rows.append(("missing", path, ""))
     rows += [("not used", stored[i][0], "") for i in found.unused]

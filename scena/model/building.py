@@ -1,0 +1,80 @@
+"""Building layers where their tensors stay usable: outside of the graph in which a network is traced."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+
+from scena.devices.backend import on_tensorflow
+
+
+@contextmanager
+def traceable(root: keras.layers.Layer) -> Iterator[None]:
+    """While the block runs, a network can be traced although its layers are new: not built, and not adapted to data yet."""
+    provisional = [entry for layer in root._flatten_layers() for entry in _provisional(layer)]
+    for layer, name, value in provisional:
+        setattr(layer, name, value)
+    try:
+        with _eager_builds():
+            yield
+    finally:
+        for layer, name, _ in provisional:  # so that Keras refuses to compute with the layer before it is adapted
+            if name in _UNSET:
+                setattr(layer, name, None)
+            else:
+                delattr(layer, name)
+
+
+_UNSET = ("bin_boundaries",)
+
+
+def _provisional(layer: Any) -> list[tuple[Any, str, Any]]:
+    """What a layer lacks for a trace until it is adapted, with values of the right shape."""
+    if isinstance(layer, keras.layers.Discretization) and layer.bin_boundaries is None:
+        return [(layer, "bin_boundaries", [0.0] * (layer.num_bins - 1))]
+    lookup = isinstance(layer, keras.layers.StringLookup | keras.layers.IntegerLookup)
+    if lookup and layer.output_mode == "tf_idf" and layer.pad_to_max_tokens and not hasattr(layer, "idf_weights_const"):
+        return [(layer, "idf_weights_const", np.zeros(layer.max_tokens, keras.config.floatx()))]
+    return []
+
+
+@contextmanager
+def _eager_builds() -> Iterator[None]:
+    """Inside, layers that are called for the first time are built eagerly, although the call itself is symbolic.
+
+    Keras builds a layer inside a layer while it traces the outer one. A tensor that the inner layer keeps as an attribute
+    (`Normalization` keeps its mean) would then belong to that trace and could not be used in any other. Variables are not concerned,
+    and their values do not change.
+    """
+    from keras.src.utils.python_utils import is_default
+
+    layer_class: Any = keras.layers.Layer
+    original = layer_class._maybe_build  # the one place in which a call leads to a build; there is no public one
+
+    def build(layer: Any, call_spec: Any) -> None:
+        if layer.built or is_default(
+            layer.build
+        ):  # the latter is built by being traced, with the tensors of this trace
+            original(layer, call_spec)
+            return
+        with _outside_of_traces():
+            original(layer, call_spec)
+
+    layer_class._maybe_build = build
+    try:
+        yield
+    finally:
+        layer_class._maybe_build = original
+
+
+def _outside_of_traces() -> AbstractContextManager[Any]:
+    if on_tensorflow():
+        import tensorflow as tf
+
+        scope: AbstractContextManager[Any] = tf.init_scope()
+        return scope
+    import jax
+
+    return jax.ensure_compile_time_eval()

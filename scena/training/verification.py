@@ -1,0 +1,98 @@
+"""Verifying exports during a training: on which samples, and against which weights."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scena.data.batch import Batch
+from scena.errors import ScenaError
+from scena.training.errors import TrainingError
+
+if TYPE_CHECKING:
+    from scena.training.run import TrainingRun
+
+SAMPLES = 4
+"""Enough to see a difference, and few enough to cost nothing."""
+
+
+class Verification:
+    """Compares what a training writes with what it has in memory.
+
+    Args:
+        run: the training.
+    """
+
+    def __init__(self, run: "TrainingRun") -> None:
+        self._run = run
+        self._check = run.scenario.create_export_check(run.built, run.params)
+        self._samples: dict[str, Any] = {}
+        self._of_validation = False
+
+    def see(self, batch: Batch, *, validation: bool = False) -> None:
+        """Keeps some samples of the first batch, of the validation if there is one."""
+        if not self._samples or (validation and not self._of_validation):
+            arrays = {**batch.targets, **batch.inputs}
+            self._samples = {name: np.array(value[:SAMPLES]) for name, value in arrays.items()}
+            self._of_validation = validation
+
+    def expect(self) -> Any:
+        """What the model puts out now; None if it cannot be verified."""
+        return self._check.expect(self._inputs())
+
+    def of_export(self, name: Path, expected: Any) -> "Callable[[Path], None] | None":
+        """What checks a complete export before it is put in its place.
+
+        Args:
+            name: where it is going to be.
+            expected: what it should put out.
+        """
+        if expected is None:
+            return None
+
+        def check(directory: Path) -> None:
+            with _explained():
+                self._check.verify_model(directory, name, expected)
+                self._check.verify_saved_models(directory, name, expected)
+
+        return check
+
+    def of_saved_models(self, name: Path, expected: Any, *, known: bool) -> "Callable[[Path], None] | None":
+        """What checks the SavedModels that are added to an export.
+
+        Args:
+            name: the export.
+            expected: what it should put out; None if another process wrote it: then what it puts out in the model in memory, which
+                has its weights when the check is called.
+            known: whether the rest of the export was verified before.
+        """
+
+        def check(directory: Path) -> None:
+            with _explained():
+                wanted = expected if expected is not None else self.expect()
+                if wanted is None:
+                    return
+                if not known:
+                    self._check.verify_model(name, name, wanted)
+                self._check.verify_saved_models(directory, name, wanted)
+
+        return check
+
+    def _inputs(self) -> dict[str, Any]:
+        if not self._samples:
+            pipeline = self._run.val_data or self._run.train_data
+            with pipeline.stream(repeat=False) as stream:
+                batch = next(iter(stream), None)
+            if batch is not None:
+                self.see(batch)
+        return self._samples
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except ScenaError as error:
+        raise TrainingError(str(error)) from error

@@ -1,0 +1,137 @@
+"""Exports are read back when they are written: what differs from the model in memory is an error, and nothing else changes."""
+
+import logging
+import random
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from scena.model.isolation import unnoticed
+from scena.training.errors import TrainingError
+from tests.derived.scenario import DerivedScenario
+from tests.faults.harness import fingerprint
+from tests.faults.survivor.scenario import SurvivorScenario
+from tests.toy.model import ToyGraph, ToyModel
+from tests.toy.scenario import ToyScenario
+from tests.training.toy_runs import train_toy
+
+SMALL: dict[str, Any] = {"gen__train__num_processes": 0, "gen__val__num_processes": 0}
+
+
+class Odd(keras.layers.Layer):
+    """Computes something that an export does not repeat."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way = way
+
+    def call(self, x: Any) -> Any:
+        if self.way == "random":
+            return x + tf.random.normal(tf.shape(x))
+        if self.way == "seeded":
+            return x + keras.random.normal(keras.ops.shape(x))
+        return x * 2.0 if tf.executing_eagerly() else x
+
+
+class OddGraph(ToyGraph):
+    way = "eager"
+
+    def __init__(self, params: Any, **kwargs: Any) -> None:
+        super().__init__(params, **kwargs)
+        self.odd = Odd(self.way)
+
+    def build_graph(self, inputs: Any, training: bool | None = None) -> Any:
+        outputs = super().build_graph(inputs, training)
+        return {**outputs, "odd": self.odd(outputs["logits"])}
+
+
+class OddModel(ToyModel):
+    def create_graph(self) -> ToyGraph:
+        return OddGraph(self.params)
+
+
+class OddScenario(ToyScenario):
+    def create_model(self, data: Any) -> Any:
+        return OddModel(self.params.model)
+
+
+def test_what_a_layer_keeps_to_itself_is_found_at_the_first_export(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError) as error:
+        train_toy(tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=["normalization"],
+                  scenario__model__forgetful=True, **SMALL)  # fmt: skip
+    text = str(error.value)
+    assert text.startswith(
+        f"{tmp_path / 'run' / 'best'} does not give what the model in memory gives: its output 'logits' differs by "
+    )
+    assert "(tolerance: 1e-05)" in text and "--trainer.verify_export False" in text and "docs/graph.md" in text
+    assert not (tmp_path / "run" / "best").exists()
+
+
+def test_without_the_check_it_is_written(tmp_path: Path) -> None:
+    train_toy(tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=["normalization"], verify_export=False,
+              scenario__model__forgetful=True, epochs=1, **SMALL)  # fmt: skip
+    assert (tmp_path / "run" / "best" / "model.keras").is_file()
+
+
+def test_a_saved_model_that_differs_is_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(
+        TrainingError,
+        match=r"export/saved_model does not give .*: its output 'odd' differs by .* \(tolerance: 0.0001\)",
+    ):
+        train_toy(tmp_path / "run", scenario=OddScenario, export_final=True, epochs=1, **SMALL)
+    assert not (tmp_path / "run" / "export").exists() and (tmp_path / "run" / "best" / "model.keras").is_file()
+
+
+def test_random_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Those of Keras depend on a state that can be repeated; others are left out, and named."""
+    for way in ("seeded", "random"):
+        monkeypatch.setattr(OddGraph, "way", way)
+        with caplog.at_level(logging.WARNING, logger="scena"):
+            train_toy(tmp_path / way, scenario=OddScenario, epochs=1, **SMALL)
+        assert ("The output 'odd' is random, so it is not verified" in caplog.text) == (way == "random")
+
+
+def test_a_training_does_not_notice_the_check(tmp_path: Path) -> None:
+    """Dropout, noise without a seed, batch statistics, an average of the weights: the same bits with and without."""
+    found = []
+    for verify in (True, False):
+        directory = tmp_path / str(verify)
+        train_toy(
+            directory,
+            scenario=SurvivorScenario,
+            verify_export=verify,
+            export_final=True,
+            ema_decay=0.5,
+            epochs=3,
+            **SMALL,
+        )
+        found.append(fingerprint(directory))
+    for state in (found[0]["state"], found[1]["state"]):
+        state.pop("code", None)
+    assert found[0] == found[1]
+
+
+def test_what_happens_unnoticed_changes_neither_names_nor_random_numbers() -> None:
+    def draws() -> list[Any]:
+        drawn = [random.random(), np.random.random(), tf.random.normal(()), keras.random.normal(())]
+        return [float(value) for value in drawn] + [keras.layers.Dense(1).name]
+
+    def begin() -> None:
+        keras.utils.set_random_seed(3)
+        keras.random.normal(())  # makes Keras' generator, which a training has from its beginning
+
+    first = keras.layers.Dense(1).name
+    begin()
+    expected = draws()
+    begin()
+    with unnoticed():
+        draws()
+        keras.layers.Dense(3).build((None, 2))
+    after = draws()
+    assert after[:-1] == expected[:-1]
+    numbers = [int(name.removeprefix("dense").removeprefix("_") or 0) for name in (first, expected[-1], after[-1])]
+    assert numbers[1:] == [numbers[0] + 1, numbers[0] + 2]
