@@ -29,8 +29,9 @@ from scena.data.image.database import ImageData
 from scena.data.image.params import ImagePreparationParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.modes import PipelineMode
+from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import RecordSet
-from scena.data.records.schema import Leaf, Schema
+from scena.data.records.schema import Schema
 from scena.data.records.writing import write_records
 
 HEIGHT, WIDTH, MAX_EDGE, SIZE, BATCH = 375, 500, 320, 224, 32

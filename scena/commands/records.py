@@ -6,12 +6,12 @@ from scena.commands.usage import print_usage
 from scena.params.errors import ParamsError
 
 USAGE = """usage: scena records write --images FOLDER --output DIR [--flags]
-       scena records convert SCENARIO | --dataset NAME --output DIR [--flags]
+       scena records convert SCENARIO | MODULE:DATASET | --dataset NAME --output DIR [--flags]
        scena records info PATH [--verify] [--contact_sheet FILE] [--salvage DIR]
        scena records preview SCENARIO --picture FILE [--flags]
 
   write     a folder of images (one folder for each class), or a table of paths and labels, as TFRecord files
-  convert   a scenario's samples, or a data set by its name, as TFRecord files
+  convert   a scenario's samples, your own tf.data.Dataset, or a data set by its name, as TFRecord files
   info      what record files hold, and whether they are sound
   preview   a picture of samples before and after augmentation
 

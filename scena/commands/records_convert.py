@@ -1,4 +1,4 @@
-"""`scena records convert SCENARIO | --dataset NAME`: samples as record files."""
+"""`scena records convert SCENARIO | MODULE:DATASET | --dataset NAME`: samples as record files."""
 
 import tempfile
 from pathlib import Path
@@ -9,6 +9,7 @@ from scena.data.location import Location
 from scena.params import param, parse, parse_options
 from scena.params.errors import ParamsError
 from scena.progress import counting
+from scena.scenario.finding import find_object
 
 
 class ConvertOptions(ImportOptions):
@@ -28,7 +29,8 @@ class ConvertOptions(ImportOptions):
 
 
 DESCRIPTION = (
-    "Writes the samples of a scenario (as its generators give them), or a data set by name, as TFRecord files."
+    "Writes the samples of a scenario (as its generators give them), a tf.data.Dataset of your own (MODULE:NAME), or a data set by its "
+    "name, as TFRecord files."
 )
 
 
@@ -41,15 +43,17 @@ def run(arguments: list[str]) -> int:
     if named == (options.dataset is not None):
         raise ParamsError("name a scenario (scena records convert SCENARIO …) or a data set (--dataset NAME).")
     import_modules(options.modules)
-    if named:
+    own = find_object(arguments[0]) if named and ":" in arguments[0] else None
+    if named and own is None:
         sources = _of_scenario(arguments[0], rest, options)
     else:
         if rest:
+            what = "MODULE:NAME" if named else "--dataset"
             raise ParamsError(
-                f"{rest[0]} is not a flag of scena records convert --dataset. See scena records convert --help."
+                f"{rest[0]} is not a flag of scena records convert {what}. See scena records convert --help."
             )
         set_up_console()
-        sources = _of_dataset(options)
+        sources = _of_module(arguments[0], own, options) if named else _of_dataset(options)
     _write(sources, options)
     return 0
 
@@ -76,6 +80,28 @@ def _of_scenario(name: str, rest: list[str], options: ConvertOptions) -> dict[st
             f"a scenario has the splits train and validation (where it validates). Received: {unknown[0]!r}"
         )
     return {split: as_generator(*sources[split]) for split in chosen}
+
+
+def _of_module(name: str, value: Any, options: ConvertOptions) -> dict[str, Any]:
+    """The data sets that an object of the user's own module is, returns, or holds by split."""
+    from scena.data.errors import DataError
+
+    if callable(value) and not hasattr(value, "element_spec"):
+        value = value()
+    single = not isinstance(value, dict)
+    if single and len(options.splits) > 1:
+        raise ParamsError(f"{name} is one data set: --splits may give it one name. Received: {options.splits}")
+    found = {(options.splits or ["data"])[0]: value} if single else value
+    strange = [value for value in found.values() if not hasattr(value, "element_spec")]
+    if strange or not found:
+        received = type(strange[0]).__name__ if strange else "nothing"
+        raise DataError(
+            f"{name} must be a tf.data.Dataset, a function that returns one, or a dict of them by split. Received: {received}."
+        )
+    unknown = [split for split in options.splits if split not in found]
+    if unknown:
+        raise ParamsError(f"{name} has the splits {', '.join(found)}. Received: {unknown[0]!r}")
+    return {str(split): found[split] for split in options.splits or found}
 
 
 def _of_dataset(options: ConvertOptions) -> dict[str, Any]:
@@ -144,9 +170,21 @@ def _complete(output: Location) -> bool:
 def _write_split(
     split: str, source: Any, shard: tuple[int, int] | None, options: ConvertOptions, output: Location
 ) -> int:
+    name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
+    if hasattr(source, "element_spec"):
+        from scena.data.records.tensors import dataset_to_tfrecord
+
+        return dataset_to_tfrecord(
+            source,
+            output,
+            split=name,
+            shards=options.shards,
+            shard=shard,
+            compression=options.compression,
+            overwrite=options.force,
+        )
     from scena.data.records.convert import write_source
 
-    name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
     total = len(source) if hasattr(source, "__len__") else None
     with counting(f"writing {split}", -(-total // shard[1]) if total and shard else total) as progress:
         return write_source(

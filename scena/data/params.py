@@ -18,6 +18,14 @@ class DataGeneratorParams(Params, abstract=True):
         """The sources that are validated one by one, by name: a list-file source has one for each list."""
         return {"": self}
 
+    def for_training(self) -> "DataGeneratorParams":
+        """The training side of a source that is trained and validated on; default: its mode tells a generator which it is."""
+        return self
+
+    def for_validation(self) -> "DataGeneratorParams":
+        """The validation side of a source that is trained and validated on."""
+        return self
+
 
 class DataProcessorParams(Params, abstract=True):
     """One step of a processor pipeline. Subclass it with `builds=".processors:MyProcessor"`."""

@@ -125,6 +125,7 @@ class Params:
             module) or "package.module:MyModel". It is imported when it is first needed.
         shorthand: the field that a bare value sets, so that `--learning_rate 0.01` means `--learning_rate.lr 0.01`.
         abstract: the class is a base to choose from and cannot be chosen itself.
+        stands_in_for: a base class; wherever one of its subclasses can be chosen, this class can be chosen instead.
     """
 
     __params__: ClassVar[dict[str, Field]] = {}
@@ -132,6 +133,7 @@ class Params:
     __spellings__: ClassVar[str | None] = None
     __shorthand__: ClassVar[str | None] = None
     __abstract__: ClassVar[bool] = True
+    __stand_ins__: ClassVar[dict[type["Params"], type["Params"]]] = {}
     __generation__: ClassVar[int] = (
         0  # grows with each params class, so that lists of classes can be remembered until it does
     )
@@ -139,11 +141,18 @@ class Params:
     __hints__: ClassVar[dict[str, Any] | None] = None
 
     def __init_subclass__(
-        cls, builds: str | None = None, shorthand: str | None = None, abstract: bool = False, **kwargs: Any
+        cls,
+        builds: str | None = None,
+        shorthand: str | None = None,
+        abstract: bool = False,
+        stands_in_for: type["Params"] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
         Params.__generation__ += 1
         cls.__abstract__ = abstract
+        if stands_in_for is not None:
+            Params.__stand_ins__[cls] = stands_in_for
         if builds is not None:
             if ":" not in builds:
                 raise TypeError(

@@ -35,6 +35,9 @@ def _classes(kind: Kind, explicit: tuple[object, ...] | None) -> list[type[Param
     if explicit is not None:
         return [cls for cls in explicit if isinstance(cls, type) and issubclass(cls, Params)]
     found = dict.fromkeys(cls for base in kind.bases for cls in subclasses(base))
+    for cls, replaced in Params.__stand_ins__.items():
+        if any(issubclass(base, replaced) for base in kind.bases):
+            found[cls] = None
     latest: dict[str, type[Params]] = {}
     for cls in found:  # a class defined again, as in a notebook, replaces the former one, but not the declared class
         if latest.get(full_name(cls)) not in kind.bases:

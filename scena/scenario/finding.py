@@ -54,6 +54,26 @@ def import_scenario(name: str, asked: str = "") -> AnyScenario:
     return next(iter(found.values()))
 
 
+def find_object(name: str) -> Any:
+    """What a user named as `package.module:name` or `file.py:name`; None if that is a scenario.
+
+    Raises:
+        ScenarioError: there is no such module, or it has nothing of that name.
+    """
+    use_current_folder()
+    module_name, _, attribute = name.rpartition(":")
+    if _is_path(module_name):
+        module_name = _put_on_path(Path(module_name))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise ScenarioError(f"There is no module {module_name!r} for {name}: {error}.") from error
+    if not hasattr(module, attribute):
+        raise ScenarioError(f"{module_name} has no {attribute!r}{did_you_mean(attribute, vars(module))}.")
+    found = getattr(module, attribute)
+    return None if isinstance(found, type) and issubclass(found, ScenarioBase) else found
+
+
 def use_current_folder() -> None:
     """Makes the modules of the current folder importable, as `python -m` does."""
     here = os.getcwd()

@@ -27,7 +27,7 @@ class ListFilePipelineParams(TrainerPipelineParams[ListFileGeneratorParams, List
 
     def val_gen(self) -> DataGeneratorParams | None:
         """The validation lists; None if there are none."""
-        return self.val_source if self.val_source.lists else None
+        return self.val_source if getattr(self.val_source, "lists", True) else None  # records have none
 
     def lav_gen(self) -> dict[str, DataGeneratorParams]:
         """One source for each list."""

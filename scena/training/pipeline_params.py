@@ -4,11 +4,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams, DataPipelineParams
+from scena.data.records.params import RecordsParams
 from scena.params import Params, param
 
 if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
     from scena.data.database import DataBase
     from scena.data.pipeline import DataPipeline
+
+__all__ = [
+    "RecordsParams",  # imported so that it can be chosen
+    "TrainValParams",
+    "TrainerPipelineParams",
+    "TrainerPipelineParamsBase",
+]
 
 TSource = TypeVar("TSource", bound=DataGeneratorParams)
 TTrain = TypeVar("TTrain", bound=DataGeneratorParams)
@@ -51,11 +59,11 @@ class TrainValParams(TrainerPipelineParamsBase, Generic[TSource]):
 
     def train_gen(self) -> DataGeneratorParams:
         """The shared source."""
-        return self.train_val
+        return self.train_val.for_training()
 
     def val_gen(self) -> DataGeneratorParams | None:
         """The shared source."""
-        return self.train_val
+        return self.train_val.for_validation()
 
 
 class TrainerPipelineParams(TrainerPipelineParamsBase, Generic[TTrain, TVal]):

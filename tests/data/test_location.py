@@ -19,9 +19,10 @@ from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.location import BLOCK, Location, RemoteBytes, located
+from scena.data.records.leaf import Leaf
 from scena.data.records.params import RecordsParams
 from scena.data.records.record_set import RecordSet
-from scena.data.records.schema import Leaf, Schema
+from scena.data.records.schema import Schema
 from scena.data.records.writing import write_records
 from scena.data.sources.params import ArrayGeneratorParams, ListFileGeneratorParams, RowGeneratorParams
 from tests.data.image.pictures import class_folders

@@ -5,9 +5,9 @@ from typing import Any
 from scena.data.datasets.params import ImageRecordsParams
 from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
-from scena.data.location import is_folder, located, only_here, state_of
-from scena.data.records.describe import info_of
-from scena.data.records.record_set import RecordSet, no_records, splits_of
+from scena.data.location import located, only_here, state_of
+from scena.data.records.describe import info_of, record_sets
+from scena.data.records.source import name_of
 from scena.data.sample import Sample
 
 
@@ -25,12 +25,7 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
         folder = located(self.params.records)
         if only_here(self.params.records):
             self.main_process = True  # type: ignore[misc]
-        if not is_folder(folder):
-            raise DataError(f"The folder of records {str(folder)!r} does not exist.")
-        files = splits_of(folder)
-        if not files:
-            raise no_records(folder)
-        self.sets = {split or "all": RecordSet(paths) for split, paths in files.items()}
+        self.sets = {split or "all": records for split, records in record_sets(folder).items()}
         info = info_of(folder)
         self.classes = info.get("classes")
         structure = next(iter(self.sets.values())).schema.structure
@@ -46,7 +41,7 @@ class ImageRecords(SplitSource[ImageRecordsParams]):
 
     def read(self, split: str, place: int) -> Sample:
         record = self.sets[split][place]
-        meta = {"name": record["name"].decode(errors="replace")} if self._named else None
+        meta = name_of(record) if self._named else None
         return Sample(
             inputs={"image": record[self.params.image_key]}, targets={"label": record[self.params.label_key]}, meta=meta
         )

@@ -22,6 +22,14 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
         """One side of a training: what it reads, and what the other side does."""
         return self.replace(split=split, beside=[other or "", self._identity()])
 
+    def for_training(self) -> Self:
+        """The split that was named, or what it is by default."""
+        return self.shared(self.split, None)
+
+    def for_validation(self) -> Self:
+        """What is validated on by default, without what the training reads."""
+        return self.shared(None, self.split)
+
     def other_split(self) -> str | None:
         """What the other side of the training reads. For a split that is named, only the very data set of the training counts."""
         if not self.beside or (self.split is not None and self.beside[1] != self._identity()):
@@ -76,6 +84,8 @@ class ImageArraysParams(SplitSourceParams, builds=".image_arrays:ImageArrays"):
 class ImageRecordsParams(SplitSourceParams, builds=".image_records:ImageRecords"):
     """Image records, as `scena records write` makes them."""
 
-    records: Location = param(required=True, help="the folder of the data set; also an address such as s3://…")
+    records: Location = param(
+        required=True, help="the folder of the data set, one file, or a pattern with *; also an address such as s3://…"
+    )
     image_key: str = param("image", help="the feature with the encoded image")
     label_key: str = param("label", help="the feature with the label")

@@ -153,7 +153,8 @@ class TensorEngine:
         targets = {"label": element["label"].numpy()[:size]} if mode.has_targets else {}
         meta: list[Any] = [None] * size
         if "name" in element:
-            meta = [{"name": name.decode(errors="replace")} for name in element["name"].numpy()[:size]]
+            names = element["name"].numpy()[:size]
+            meta = [{"name": name.decode(errors="replace")} if name else None for name in names]
         return Batch(inputs, targets, meta, size, cursor)
 
     def _explained(self, error: Any, cursor: Cursor) -> DataError:

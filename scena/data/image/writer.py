@@ -22,8 +22,9 @@ from scena.data.image.splits import balanced_splits, spread_over_files
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics
 from scena.data.location import Location, is_remote, located
 from scena.data.records.files import ShardWriter, make_folder, sync_folder
+from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import shard_name
-from scena.data.records.schema import SCHEMA_FILE, Leaf, Schema
+from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.data.records.writing import write_json
 from scena.data.sending import check_writable, remove_folder, send_folder
 

@@ -1,6 +1,6 @@
 """TFRecord files without TensorFlow: reading, writing, random access, schemas, and records of images.
 
-`tensors.py` is the one module here that needs TensorFlow; it is imported when it is used.
+`tensors.py` and `from_reader.py` need TensorFlow; they are imported when they are used.
 """
 
 import importlib
@@ -14,7 +14,7 @@ _NAMES = {
     "ShardWriter": "files",
     "dataset_from_tfrecord": "tensors",
     "dataset_to_tfrecord": "tensors",
-    "dataset_using_generator": "tensors",
+    "dataset_using_generator": "from_reader",
     "decode_example": "example",
     "encode_example": "example",
     "write_records": "writing",

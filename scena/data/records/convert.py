@@ -14,7 +14,8 @@ from scena.data.generator import DataGenerator, has_random_access
 from scena.data.image.params import ImagePreparationParams
 from scena.data.image.prepare import UnreadableImageError, prepare_data
 from scena.data.image.writer import IMAGE_SCHEMA
-from scena.data.records.schema import Leaf, Schema, make_structure
+from scena.data.records.leaf import Leaf
+from scena.data.records.schema import Schema, make_structure
 from scena.data.records.writing import write_records
 from scena.data.sample import Sample
 
@@ -49,11 +50,17 @@ def write_source(
     first = list(islice(samples, LOOKED_AT))
     if not first:
         raise DataError(f"{type(source).__name__} gives no samples for {split!r}{f' (job {shard})' if shard else ''}.")
-    image = is_image_sample(first[0])
-    if image:
-        schema, values = IMAGE_SCHEMA, map(image_record, chain(first, samples))
+    values: Iterator[dict[str, Any]]
+    if is_image_sample(first[0]):
+        arrays = isinstance(first[0].inputs["image"], np.ndarray)
+        leaf = Leaf("image", "string", (), python="array" if arrays else "")
+        schema, values = Schema({**IMAGE_SCHEMA.structure, "image": leaf}), map(image_record, chain(first, samples))
     else:
-        schema, values = schema_of_samples(first, variable_shapes), map(sample_value, chain(first, samples))
+        has_meta = any(sample.meta is not None for sample in first)
+        schema = schema_of_samples(first, variable_shapes)
+        if has_meta:
+            schema = Schema({**schema.structure, "meta": Leaf("meta", "string", (), python="plain")})
+        values = (_stored(sample, has_meta) for sample in chain(first, samples))
 
     def counted() -> Iterator[Any]:
         for value in values:
@@ -74,14 +81,23 @@ def _samples(source: DataGenerator[Any], shard: tuple[int, int] | None) -> Itera
     return islice(source.generate(), number, None, count)
 
 
+def _stored(sample: Sample, has_meta: bool) -> dict[str, Any]:
+    if has_meta:
+        return {**sample_value(sample), "meta": sample.meta}
+    if sample.meta is not None:
+        raise DataError(f"{sample.identity()} has meta, but the first {LOOKED_AT} samples have none: it would be lost.")
+    return sample_value(sample)
+
+
 def is_image_sample(sample: Sample) -> bool:
-    """Whether a sample is a picture (encoded, or an array of 8-bit values) with the number of its class."""
+    """Whether a sample is a picture (encoded, or an array of 8-bit values) with the number of its class, and perhaps its name."""
     inputs, targets = sample.inputs, sample.targets
     if not (
         isinstance(inputs, dict)
         and isinstance(targets, dict)
         and set(inputs) == {"image"}
         and set(targets) == {"label"}
+        and (sample.meta is None or _only_named(sample.meta))
     ):
         return False
     image, label = inputs["image"], targets["label"]
@@ -90,8 +106,16 @@ def is_image_sample(sample: Sample) -> bool:
     return (encoded or array) and np.ndim(label) == 0 and np.asarray(label).dtype.kind in "iu"
 
 
+def _only_named(meta: Any) -> bool:
+    return isinstance(meta, dict) and set(meta) == {"name"} and isinstance(meta["name"], str)
+
+
 def image_record(sample: Sample) -> dict[str, Any]:
     """The values of an image record: as it is where all readers decode it alike; an array is stored as a PNG."""
+    if not is_image_sample(sample):
+        raise DataError(
+            f"{sample.identity()} is not an image with a class and a name, as those before it: {sample!r:.200}"
+        )
     data, label = sample.inputs["image"], int(sample.targets["label"])
     if isinstance(data, bytes):
         try:
@@ -104,7 +128,7 @@ def image_record(sample: Sample) -> dict[str, Any]:
         file = io.BytesIO()
         Image.fromarray(data[..., 0] if data.shape[-1] == 1 else data).save(file, "PNG", compress_level=4)
         data = file.getvalue()
-    name = sample.meta.get("name", "") if isinstance(sample.meta, dict) else ""
+    name = sample.meta["name"] if sample.meta else ""
     return {"image": data, "label": label, "height": height, "width": width, "name": os.fsencode(str(name))}
 
 
@@ -118,7 +142,12 @@ def _with_arrays(value: Any) -> Any:
     """Lists are arrays, as they are when they reach a batch."""
     if isinstance(value, dict):
         return {key: _with_arrays(item) for key, item in value.items()}
-    return np.asarray(value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise DataError(f"A list in a sample is no array, and cannot be stored as a record: {error}.") from None
 
 
 def schema_of_samples(samples: list[Sample], variable_shapes: bool = False) -> Schema:
@@ -128,7 +157,12 @@ def schema_of_samples(samples: list[Sample], variable_shapes: bool = False) -> S
     def note(value: Any, key: str) -> Leaf:
         array = _array(value, key)
         shapes.setdefault(key, set()).add(array.shape)
-        return Leaf(key, "string" if array.dtype.kind in "USO" else array.dtype.name, array.shape)
+        text = array.dtype.kind == "U" or (
+            array.dtype.kind == "O" and all(isinstance(item, str) for item in array.flat)
+        )
+        if array.dtype.kind in "USO":
+            return Leaf(key, "string", array.shape, python="str" if text else "")
+        return Leaf(key, array.dtype.name, array.shape)
 
     for sample in samples:
         make_structure(sample_value(sample), note)
@@ -140,7 +174,7 @@ def schema_of_samples(samples: list[Sample], variable_shapes: bool = False) -> S
             raise DataError(f"{key!r} has a different number of axes from sample to sample: {sorted(shapes[key])[:4]}.")
         sizes = zip(*shapes[key], strict=True)
         shape = tuple(None if variable_shapes or len(set(axis)) > 1 else axis[0] for axis in sizes)
-        return Leaf(key, leaf.dtype, shape)
+        return Leaf(key, leaf.dtype, shape, python=leaf.python)
 
     return Schema(make_structure(sample_value(samples[0]), common))
 

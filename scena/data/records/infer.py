@@ -7,7 +7,8 @@ import numpy as np
 from scena.data.errors import DataError
 from scena.data.records.example import Values, decode_example
 from scena.data.records.files import RecordFile
-from scena.data.records.schema import Leaf, Schema
+from scena.data.records.leaf import Leaf
+from scena.data.records.schema import Schema
 
 
 def infer_schema(file: RecordFile, records: int = 100) -> Schema:

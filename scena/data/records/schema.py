@@ -1,15 +1,13 @@
 """What a record holds: nested dicts, tuples and lists of tensors, described in JSON that is parsed and never evaluated.
 
 Each tensor has a feature of its own name (its path in the structure), so the order of features does not matter, and any
-reader of `tf.train.Example` finds its way. How values are stored:
-`int64`, `float`, `bytes`: as such a list; `raw`: all elements in one byte string, little endian.
+reader of `tf.train.Example` finds its way.
 """
 
+import functools
 import json
-import math
-import sys
+from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,194 +15,12 @@ import numpy as np
 
 from scena.checksums import warn_if_json_changed
 from scena.data.errors import DataError
-from scena.data.records.example import (
-    before_bytes,
-    encode_example,
-    only_bytes,
-    only_integer,
-    parse_example,
-    parse_feature,
-)
+from scena.data.records.example import encode_example, parse_example
+from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
 
 SCHEMA_FILE = "schema.json"
 FORMAT, VERSION = "scena-records", 1
-STORED = ("int64", "float", "bytes", "raw")
 _ESCAPES = (("~", "~0"), ("/", "~1"), ("#", "~2"))  # in this order, so that an escape is not escaped again
-
-
-class Leaf:
-    """One tensor of a record.
-
-    Attributes:
-        key: the name of its feature.
-        dtype: a numpy name, or "string".
-        shape: None for an axis that differs from record to record; of the flat values, if it is ragged.
-        stored: how (see above).
-        ragged_rank: 0 for a plain tensor, else the number of ragged axes.
-        optional: may be missing in a record (files of others); it is then empty.
-    """
-
-    __slots__ = ("decode", "dtype", "key", "numpy_dtype", "optional", "ragged_rank", "shape", "shape_key", "stored")
-
-    def __init__(self, key: str, dtype: str, shape: tuple[int | None, ...], *, stored: str | None = None,
-                 ragged_rank: int = 0, optional: bool = False) -> None:  # fmt: skip
-        self.key = key
-        self.dtype = dtype
-        self.shape = shape
-        self.ragged_rank = ragged_rank
-        self.optional = optional
-        self.stored = stored or _storage(dtype, shape, ragged_rank)
-        if self.stored not in STORED:
-            raise DataError(f"The schema stores {key!r} as {stored!r}; known are {', '.join(STORED)}.")
-        self.numpy_dtype: np.dtype[Any] = element_dtype(dtype)
-        """The dtype of its elements (object for strings)."""
-        needed = None in shape and not ragged_rank and (len(shape) > 1 or self.stored == "raw")
-        self.shape_key = f"{key}#shape" if needed else None
-        """The feature with the shape, where the shape is needed and not known."""
-        self.decode: Callable[[Any], Any] = self._decoder()
-
-    def splits_key(self, axis: int) -> str:
-        """The feature with the row splits of a ragged axis."""
-        return f"{self.key}#splits{axis}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The leaf as a JSON value."""
-        value: dict[str, Any] = {"kind": "tensor", "key": self.key, "dtype": self.dtype, "shape": list(self.shape),
-                                 "stored": self.stored}  # fmt: skip
-        if self.ragged_rank:
-            value |= {"kind": "ragged", "ragged_rank": self.ragged_rank}
-        if self.optional:
-            value["optional"] = True
-        return value
-
-    def encode(self, value: Any, into: dict[str, Any]) -> None:
-        """Adds the features of one value."""
-        if self.shape == () and not self.ragged_rank:  # the common kinds, without the detour through an array
-            if self.stored == "bytes" and type(value) is bytes:
-                into[self.key] = [value]
-                return
-            if self.dtype == "int64" and type(value) is int and -(2**63) <= value < 2**63:
-                into[self.key] = value
-                return
-        if self.ragged_rank:
-            flat, splits = value
-            for axis, row_splits in enumerate(splits):
-                into[self.splits_key(axis)] = np.asarray(row_splits, np.int64)
-            into[self.key] = self._encoded(self._array(flat, self.shape))
-            return
-        array = self._array(value, self.shape)
-        into[self.key] = self._encoded(array)
-        if self.shape_key is not None:
-            into[self.shape_key] = np.array(array.shape, np.int64)
-
-    def _array(self, value: Any, shape: tuple[int | None, ...]) -> np.ndarray[Any, Any]:
-        try:
-            array = np.asarray(value, dtype=self.numpy_dtype)
-        except (ValueError, TypeError) as error:
-            raise DataError(f"The value of {self.key!r} is not {self.dtype}: {error}.") from None
-        fits = len(array.shape) == len(shape) and all(
-            w is None or w == g for w, g in zip(shape, array.shape, strict=True)
-        )
-        if not fits:
-            raise DataError(
-                f"The shape of {self.key!r} differs from the schema. Expected: {shape}. Received: {array.shape}. "
-                "Give the schema (or the data set's signature) None for axes that vary."
-            )
-        return array
-
-    def _encoded(self, array: np.ndarray[Any, Any]) -> Any:
-        if self.stored == "raw":
-            return [_native(array).tobytes()]
-        if self.stored == "bytes":
-            return [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1).tolist()]
-        return array
-
-    def _decoder(self) -> Callable[[Any], Any]:
-        if self.ragged_rank:
-            return self._decode_ragged
-        if self.shape == () and self.stored == "int64":
-            return self._int_decoder()
-        if self.shape == () and self.stored == "bytes":
-            return self._decode_bytes
-        if self.stored == "raw" and None not in self.shape and self.shape:
-            return self._raw_decoder()
-        return self._decode_array
-
-    def _int_decoder(self) -> Callable[[Any], Any]:
-        key, kind = self.key, int if self.dtype == "int64" else self.numpy_dtype.type
-
-        def decode(features: Any) -> Any:
-            value = only_integer(features.get(key, b""))
-            return self._decode_array(features) if value is None else value if kind is int else kind(value)
-
-        return decode
-
-    def _decode_bytes(self, features: Any) -> Any:
-        value = only_bytes(features.get(self.key, b""))
-        return self._decode_array(features) if value is None else value
-
-    def _raw_decoder(self) -> Callable[[Any], Any]:
-        """For elements in one byte string, of a known shape: a closure, because this is what small records consist of."""
-        key, dtype, shape = self.key, self.numpy_dtype, self.shape
-        before = before_bytes(math.prod(shape) * dtype.itemsize)  # type: ignore[arg-type]
-        start, total = len(before), len(before) + math.prod(shape) * dtype.itemsize  # type: ignore[arg-type]
-        flat, little, frombuffer = len(shape) == 1, sys.byteorder == "little", np.frombuffer
-
-        def decode(features: Any) -> Any:
-            feature = features.get(key, b"")
-            if len(feature) != total or not feature.startswith(before):
-                return self._decode_array(features)
-            array = frombuffer(feature[start:], dtype)
-            if not little:
-                array = _native(array)
-            return array if flat else array.reshape(shape)
-
-        return decode
-
-    def _decode_array(self, features: Any) -> Any:
-        shape = self.shape
-        if self.shape_key is not None and self.shape_key in features:
-            shape = tuple(parse_feature(features[self.shape_key]).int64_list.value)
-        flat = self._flat(features)
-        wanted = tuple(-1 if size is None else size for size in shape)
-        try:
-            array = flat.reshape(wanted) if wanted.count(-1) < 2 else flat
-        except ValueError:
-            raise DataError(
-                f"The feature {self.key!r} has {len(flat)} values, which do not fit the shape {self.shape} of the schema."
-            ) from None
-        return array[()] if shape == () else array
-
-    def _decode_ragged(self, features: Any) -> Any:
-        """Nested lists of arrays."""
-        rows: Any = self._flat(features).reshape(-1, *self.shape[1:])
-        for axis in range(self.ragged_rank - 1, -1, -1):
-            splits = list(parse_feature(features[self.splits_key(axis)]).int64_list.value)
-            rows = [rows[first:last] for first, last in pairwise(splits)]
-        return rows
-
-    def _flat(self, features: Any) -> np.ndarray[Any, Any]:
-        if self.key not in features:
-            if self.optional:
-                return np.empty(0, self.numpy_dtype)
-            raise DataError(f"A record has no feature {self.key!r}; it has {', '.join(sorted(features)) or 'none'}.")
-        feature = parse_feature(features[self.key])
-        kind = feature.WhichOneof("kind")
-        wanted = {"int64": "int64_list", "float": "float_list"}.get(self.stored, "bytes_list")
-        if kind not in (wanted, None):
-            raise DataError(f"The feature {self.key!r} holds a {kind}, where the schema says {wanted}.")
-        if self.stored == "raw":
-            data = feature.bytes_list.value
-            if len(data) != 1 or len(data[0]) % self.numpy_dtype.itemsize:
-                raise DataError(f"The feature {self.key!r} does not hold whole elements of {self.dtype}.")
-            return _native(np.frombuffer(data[0], self.numpy_dtype))
-        if self.stored == "bytes":
-            texts = feature.bytes_list.value
-            flat = np.empty(len(texts), object)
-            flat[:] = list(texts)
-            return flat
-        values = getattr(feature, wanted).value
-        return np.array(values, np.int64 if self.stored == "int64" else np.float32).astype(self.numpy_dtype, copy=False)
 
 
 class Schema:
@@ -276,10 +92,38 @@ class Schema:
     def __str__(self) -> str:
         lines = []
         for leaf in self.leaves:
-            shape = " × ".join("?" if size is None else str(size) for size in leaf.shape) or "scalar"
-            more = f", {leaf.ragged_rank} ragged" if leaf.ragged_rank else ""
+            sparse = isinstance(leaf, SparseLeaf)
+            known = leaf.dense_shape if isinstance(leaf, SparseLeaf) else leaf.shape
+            shape = " × ".join("?" if size is None else str(size) for size in known or ()) or "scalar"
+            if known is None or isinstance(leaf, AnyRankLeaf):
+                shape = "any shape"
+            more = f", {leaf.ragged_rank} ragged" if leaf.ragged_rank else ", sparse" if sparse else ""
+            if isinstance(leaf, DatasetLeaf):
+                lines += [f"{leaf.key}: data set of", *(f"  {line}" for line in str(leaf.schema).splitlines())]
+                continue
             lines.append(f"{leaf.key}: {leaf.dtype}, {shape}{more}{', may be missing' if leaf.optional else ''}")
         return "\n".join(lines)
+
+
+class DatasetLeaf(Leaf):
+    """A data set within a data set, as `window()` makes them: its elements are records in a record.
+
+    Attributes:
+        schema: that of its elements.
+    """
+
+    def __init__(self, key: str, schema: Schema) -> None:
+        super().__init__(key, "string", (None,))
+        self.schema = schema
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "kind": "dataset", "elements": _structure_json(self.schema.structure)}
+
+    def encode(self, value: Any, into: dict[str, Any]) -> None:
+        super().encode(np.array([self.schema.encode(item) for item in value], object), into)
+
+    def _array_decoder(self) -> Callable[[Any], Any]:
+        return lambda features: [self.schema.decode(record) for record in self._decode_array(features)]
 
 
 def make_structure(value: Any, leaf: Callable[[Any, str], Leaf], path: str = "") -> Any:
@@ -287,8 +131,8 @@ def make_structure(value: Any, leaf: Callable[[Any, str], Leaf], path: str = "")
     if isinstance(value, Mapping):
         return {str(key): make_structure(item, leaf, _join(path, str(key))) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        items = (make_structure(item, leaf, _join(path, str(place))) for place, item in enumerate(value))
-        return list(items) if type(value) is list else tuple(items)
+        items = [make_structure(item, leaf, _join(path, str(place))) for place, item in enumerate(value)]
+        return items if type(value) is list else _tuple_like(value, items)
     return leaf(value, path or "value")
 
 
@@ -298,41 +142,25 @@ def build(structure: Any, make: Callable[..., Any], *arguments: Any) -> Any:
         return make(structure, *arguments)
     if isinstance(structure, dict):
         return {key: build(item, make, *arguments) for key, item in structure.items()}
-    return type(structure)(build(item, make, *arguments) for item in structure)
+    items = [build(item, make, *arguments) for item in structure]
+    return items if isinstance(structure, list) else _tuple_like(structure, items)
 
 
-def element_dtype(name: str) -> np.dtype[Any]:
-    """The numpy dtype of a schema's dtype."""
-    if name == "string":
-        return np.dtype(object)
+def _tuple_like(given: Any, items: list[Any]) -> Any:
+    """A tuple, or a named one with the fields of the given one."""
+    fields = getattr(given, "_fields", None)
+    return tuple(items) if fields is None else named_tuple(type(given).__name__, tuple(fields))(*items)
+
+
+@functools.cache
+def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
+    """A class of named tuples; the same for the same names."""
+    if not all(word.isidentifier() for word in (name, *fields)):
+        raise DataError(f"The schema has a named tuple {name!r} with fields that are no names: {', '.join(fields)}.")
     try:
-        return np.dtype(name)
-    except TypeError:
-        pass
-    try:
-        import ml_dtypes
-
-        extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return extended
-    except (ImportError, AttributeError, TypeError):
-        raise DataError(f"The schema names an unknown dtype: {name!r}.") from None
-
-
-def _storage(dtype: str, shape: tuple[int | None, ...], ragged_rank: int) -> str:
-    if dtype == "string":
-        return "bytes"
-    if shape == () and not ragged_rank:
-        kind = element_dtype(dtype)
-        if kind.kind in "ib" or (kind.kind == "u" and kind.itemsize < 8):
-            return "int64"
-        if kind == np.float32:
-            return "float"
-    return "raw"
-
-
-def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What was read as if it were in the order of bytes of this machine, which is little endian on all but a few."""
-    return array if sys.byteorder == "little" else array.byteswap()
+        return namedtuple(name, fields)
+    except ValueError as error:
+        raise DataError(f"The schema has a named tuple that cannot be made: {error}.") from None
 
 
 def _decoded(leaf: Leaf, features: Any) -> Any:
@@ -375,21 +203,38 @@ def _structure_json(structure: Any) -> dict[str, Any]:
         return structure.to_json()
     if isinstance(structure, dict):
         return {"kind": "dict", "items": [[key, _structure_json(item)] for key, item in structure.items()]}
-    return {
-        "kind": "list" if isinstance(structure, list) else "tuple",
-        "items": [_structure_json(i) for i in structure],
-    }
+    items = [_structure_json(item) for item in structure]
+    if hasattr(structure, "_fields"):
+        return {
+            "kind": "named tuple",
+            "name": type(structure).__name__,
+            "fields": list(structure._fields),
+            "items": items,
+        }
+    return {"kind": "list" if isinstance(structure, list) else "tuple", "items": items}
 
 
 def _structure_from_json(value: Any) -> Any:
     kind = value["kind"]
     if kind == "dict":
         return {str(key): _structure_from_json(item) for key, item in value["items"]}
-    if kind in ("list", "tuple"):
-        items = (_structure_from_json(item) for item in value["items"])
-        return list(items) if kind == "list" else tuple(items)
-    if kind not in ("tensor", "ragged"):
+    if kind in ("list", "tuple", "named tuple"):
+        items = [_structure_from_json(item) for item in value["items"]]
+        if kind == "named tuple":
+            return named_tuple(str(value["name"]), tuple(map(str, value["fields"])))(*items)
+        return items if kind == "list" else tuple(items)
+    if kind == "dataset":
+        return DatasetLeaf(str(value["key"]), Schema(_structure_from_json(value["elements"])))
+    if kind not in ("tensor", "ragged", "sparse"):
         raise DataError(f"The schema has a part of unknown kind: {kind!r}.")
-    shape = tuple(None if size is None else int(size) for size in value["shape"])
-    return Leaf(str(value["key"]), str(value["dtype"]), shape, stored=value["stored"],
-                ragged_rank=int(value.get("ragged_rank", 0)), optional=bool(value.get("optional", False)))  # fmt: skip
+    key, dtype = str(value["key"]), str(value["dtype"])
+    if value["shape"] is None and kind == "tensor":
+        return AnyRankLeaf(key, dtype)
+    shape = None if value["shape"] is None else tuple(None if size is None else int(size) for size in value["shape"])
+    if kind == "sparse":
+        return SparseLeaf(key, dtype, shape)
+    if shape is None:
+        raise DataError(f"The schema gives {key!r} no shape.")
+    return Leaf(key, dtype, shape, stored=value["stored"],
+                ragged_rank=int(value.get("ragged_rank", 0)), optional=bool(value.get("optional", False)),
+                python=str(value.get("python", "")))  # fmt: skip

@@ -1,69 +1,24 @@
-"""tf.data and records: data sets from Python readers, and any data set to TFRecord files and back.
+"""tf.data and records: any data set to TFRecord files and back.
 
 This module needs TensorFlow.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from scena.data.errors import DataError
 from scena.data.location import is_remote, protocol_of
 from scena.data.records.files import RecordFile
 from scena.data.records.infer import infer_schema
+from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
 from scena.data.records.record_set import RecordSet, find_files, find_schema
-from scena.data.records.schema import Leaf, Schema, build, make_structure
+from scena.data.records.schema import DatasetLeaf, Schema, build, make_structure
 from scena.data.records.writing import write_records
 
 _TOGETHER = 64  # records that Python hands to TensorFlow at a time
 _NOT_RAW = {"uint32": "int32", "uint64": "int64"}  # what tf.io.decode_raw does not know, and what has its size
-
-
-def dataset_using_generator(samples: Iterable[Any], reader: Callable[[Any], Any], *, multiple_samples: bool = False,
-                            output_signature: Any = None) -> Any:  # fmt: skip
-    """A tf.data.Dataset of what `reader` returns for each sample.
-
-    Args:
-        samples: anything that can be iterated again and again, a list for example.
-        reader: makes nested dicts and tuples of arrays from a sample.
-        multiple_samples: the reader returns, or yields, several such values at a time.
-        output_signature: nested tf.TensorSpecs; default: taken from the first value, with its exact shapes.
-    """
-
-    def generate() -> Iterator[Any]:
-        for sample in samples:
-            made = reader(sample)
-            if multiple_samples:
-                yield from map(_tuples, made)
-            else:
-                yield _tuples(made)
-
-    if output_signature is None:
-        first = next(generate(), None)
-        if first is None:
-            raise DataError("There is no first sample to take the signature from: `samples` is empty.")
-        output_signature = tf.nest.map_structure(_spec_of, first)
-    return tf.data.Dataset.from_generator(generate, output_signature=output_signature)
-
-
-def _tuples(value: Any) -> Any:
-    """Lists become arrays for from_generator, so that [image, label] would not work; containers stay what they are."""
-    return tuple(value) if type(value) is list else value
-
-
-def _spec_of(value: Any) -> Any:
-    if isinstance(value, tf.RaggedTensor):
-        return tf.RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank)
-    array = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
-    if isinstance(array, np.ndarray) and array.dtype == np.int64 and not isinstance(value, np.ndarray | np.generic):
-        return tf.TensorSpec(array.shape, tf.int32)  # a Python number, as TensorFlow takes it
-    if isinstance(array, np.ndarray) and array.dtype == np.float64 and not isinstance(value, np.ndarray | np.generic):
-        return tf.TensorSpec(array.shape, tf.float32)
-    if isinstance(array, np.ndarray | np.generic) and array.dtype.kind in "USO":
-        return tf.TensorSpec(array.shape, tf.string)
-    return tf.TensorSpec(array.shape, array.dtype)
 
 
 def schema_of(dataset: Any) -> Schema:
@@ -78,13 +33,16 @@ def _leaf_of(spec: Any, key: str) -> Leaf:
         else:
             shape = [None, *spec.shape[spec.ragged_rank + 1 :]]
             return Leaf(key, spec.dtype.name, tuple(shape), ragged_rank=spec.ragged_rank)
+    if isinstance(spec, tf.SparseTensorSpec):
+        return SparseLeaf(key, spec.dtype.name, None if spec.shape.rank is None else tuple(spec.shape))
+    if isinstance(spec, tf.data.DatasetSpec):
+        return DatasetLeaf(key, Schema(make_structure(spec.element_spec, _leaf_of)))
     if not isinstance(spec, tf.TensorSpec):
         raise DataError(
-            f"{key!r} of the data set is a {type(spec).__name__}. Records hold tensors and ragged tensors: map it to one "
-            "of them first, a sparse tensor for example with tf.sparse.to_dense."
+            f"{key!r} of the data set is a {type(spec).__name__}. Records hold tensors (also ragged or sparse) and data sets: map it."
         )
     if spec.shape.rank is None:
-        raise DataError(f"{key!r} of the data set has no rank; set it with tf.ensure_shape (axes may be None).")
+        return AnyRankLeaf(key, spec.dtype.name)
     return Leaf(key, spec.dtype.name, tuple(spec.shape))
 
 
@@ -101,7 +59,7 @@ def dataset_to_tfrecord(
     """Writes any tf.data.Dataset as TFRecord files into the folder `path`; returns the number of records.
 
     Args:
-        dataset: its elements are nested dicts and tuples of tensors and ragged tensors.
+        dataset: its elements are nested dicts and (named) tuples of tensors (also ragged and sparse ones) and data sets.
         path: the folder; each file gets its name when all are complete.
         split: the first part of the names of the files.
         shards: the number of files.
@@ -122,6 +80,10 @@ def _plain(element: Any) -> Any:
         return [_plain(item) for item in element]
     if isinstance(element, tf.RaggedTensor):
         return element.flat_values.numpy(), [splits.numpy() for splits in element.nested_row_splits]
+    if isinstance(element, tf.data.Dataset):
+        return [_plain(item) for item in element]
+    if isinstance(element, tf.SparseTensor):
+        return element.indices.numpy(), element.values.numpy(), element.dense_shape.numpy()
     return element.numpy()
 
 
@@ -204,6 +166,8 @@ def _features(leaf: Leaf) -> dict[str, Any]:
         found[leaf.key] = tf.io.FixedLenFeature(list(leaf.shape), kind)
     if leaf.shape_key is not None:
         found[leaf.shape_key] = open_length
+    if isinstance(leaf, SparseLeaf):
+        found |= dict.fromkeys(leaf.places_keys, open_length)
     for axis in range(leaf.ragged_rank):
         found[leaf.splits_key(axis)] = open_length
     return found
@@ -211,6 +175,8 @@ def _features(leaf: Leaf) -> dict[str, Any]:
 
 def _tensor(leaf: Leaf, parsed: dict[str, Any]) -> Any:
     value = parsed[leaf.key]
+    if isinstance(leaf, DatasetLeaf):
+        return tf.data.Dataset.from_tensor_slices(value).map(example_parser(leaf.schema))
     if leaf.stored == "raw":
         known = _NOT_RAW.get(leaf.dtype, leaf.dtype)
         value = tf.io.decode_raw(value, tf.as_dtype(known), little_endian=True)
@@ -223,8 +189,20 @@ def _tensor(leaf: Leaf, parsed: dict[str, Any]) -> Any:
         return tf.RaggedTensor.from_nested_row_splits(
             value, [parsed[leaf.splits_key(a)] for a in range(leaf.ragged_rank)]
         )
+    if isinstance(leaf, SparseLeaf):
+        indices, dense_shape = (parsed[key] for key in leaf.places_keys)
+        rank = tf.size(dense_shape) if leaf.dense_shape is None else len(leaf.dense_shape)
+        sparse = tf.SparseTensor(
+            tf.reshape(indices, [-1, rank]),
+            tf.reshape(value, [-1]),
+            dense_shape if leaf.dense_shape is None else tf.ensure_shape(dense_shape, [rank]),
+        )
+        sparse.set_shape(leaf.dense_shape)
+        return sparse
     if leaf.shape_key is not None:
         value = tf.reshape(value, parsed[leaf.shape_key])
-    elif leaf.stored == "raw":
+    if isinstance(leaf, AnyRankLeaf):
+        return value
+    if leaf.shape_key is None and leaf.stored == "raw":
         value = tf.reshape(value, leaf.shape)
     return tf.ensure_shape(value, leaf.shape) if not leaf.optional else value

@@ -42,7 +42,8 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
 
 REPLACE = """
 import sys
-from scena.data.records.schema import Leaf, Schema
+from scena.data.records.leaf import Leaf
+from scena.data.records.schema import Schema
 from scena.data.records.writing import write_records
 schema = Schema({"x": Leaf("x", "string", ())})
 length, folder = int(sys.argv[1]), sys.argv[2]

@@ -75,11 +75,44 @@ def test_shapes_that_differ_and_what_cannot_be_stored(tmp_path: Path) -> None:
         "targets/y: int64, 2",
     ]
     assert records[4]["inputs"]["x"].shape == (1, 2)
-    assert records[4]["inputs"]["t"] == b"text"
+    assert records[4]["inputs"]["t"] == "text"
     with pytest.raises(DataError, match="'inputs/x' of a sample is a object, which cannot be stored"):
         write_source(SequenceGenerator([Sample({"x": object()})], PipelineMode.TRAINING), tmp_path / "b", split="train")
     with pytest.raises(DataError, match="gives no samples for 'train'"):
         write_source(SequenceGenerator([], PipelineMode.TRAINING), tmp_path / "b", split="train")
+
+
+def test_data_sets_of_a_module_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_sets.py").write_text(
+        "import tensorflow as tf\n"
+        "def dataset():\n    return tf.data.Dataset.range(10).map(lambda i: (tf.sparse.from_dense([i, 0]), tf.strings.as_string(i)))\n"
+        "PAIR = {'train': tf.data.Dataset.range(5), 'test': tf.data.Dataset.range(3)}\nnumber = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main("records convert own_sets:dataset --output one --shards 2".split()) == 0
+    assert main("records convert own_sets:PAIR --output two".split()) == 0
+    assert main("records convert own_sets:dataset --output three --splits train --shard 1/3".split()) == 0
+    printed = capsys.readouterr().out
+    assert "wrote 10 records of data into one" in printed and "wrote 3 records of test into two" in printed
+    assert [record[1] for record in RecordSet("one")] == [b"%d" % i for i in range(10)]
+    assert [len(RecordSet("two", split)) for split in ("train", "test")] == [5, 3]
+    assert [record[1] for record in RecordSet("three/train-00001-of-00003.tfrecord")] == [b"1", b"4", b"7"]
+    for name, text in (
+        ("own_sets:datasets", "own_sets has no 'datasets' (did you mean dataset?)"),
+        (
+            "own_sets:number",
+            "own_sets:number must be a tf.data.Dataset, a function that returns one, or a dict of them by split",
+        ),
+        ("no_sets:number", "There is no module 'no_sets' for no_sets:number"),
+        ("own_sets:dataset --trainer.epochs 3", "--trainer.epochs is not a flag of scena records convert MODULE:NAME"),
+        ("own_sets:PAIR --splits dev", "own_sets:PAIR has the splits train, test. Received: 'dev'"),
+    ):
+        assert main(["records", "convert", *name.split(), "--output", "none"]) != 0
+        assert text in capsys.readouterr().err
+    assert not Path("none").exists()
 
 
 def test_preview_shows_originals_and_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,8 @@ from scena.data.records.example import (
     only_integer,
     parse_example,
 )
-from scena.data.records.schema import Leaf, Schema
+from scena.data.records.leaf import Leaf
+from scena.data.records.schema import Schema
 
 INTEGERS = [0, 1, 127, 128, 300, 2**31, 2**63 - 1, -1, -128, -(2**63)]
 SIZES = [0, 1, 119, 123, 124, 125, 126, 127, 128, 16_380, 16_384, 70_000]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from scena.data import ArraySpec, DataBase, DataBaseParams, DataError, DataPipelineParams, PipelineMode
+from scena.data.records.leaf import Leaf
 from scena.data.records.params import RecordsParams
-from scena.data.records.schema import Leaf, Schema
+from scena.data.records.schema import Schema
 from scena.data.records.source import Records
 from scena.data.records.writing import write_records
 
@@ -32,7 +33,7 @@ def test_a_pipeline_on_records_shuffles_completely_and_resumes_exactly(
     tmp_path: Path, options: dict[str, object]
 ) -> None:
     write(tmp_path, **options)
-    source = RecordsParams(records=str(tmp_path), target_keys={"y": "y"})
+    source = RecordsParams(records=str(tmp_path), split="train", target_keys={"y": "y"})
     pipeline = NumbersData(DataBaseParams()).create_pipeline(
         PipelineMode.TRAINING, DataPipelineParams(batch_size=4, num_processes=0), source, seed=5
     )
@@ -55,8 +56,8 @@ def test_the_split_follows_the_mode(tmp_path: Path) -> None:
     assert len(Records(params, PipelineMode.TRAINING)) == 8
     assert len(Records(params, PipelineMode.EVALUATION)) == 4
     assert len(Records(params.replace(split="train"), PipelineMode.EVALUATION)) == 8
-    with pytest.raises(DataError, match="has no split 'dev'; it has train, validation"):
-        Records(params.replace(split="dev"), PipelineMode.TRAINING)
+    with pytest.raises(DataError, match="has no split 'other'; it has train, validation"):
+        Records(params.replace(split="other"), PipelineMode.TRAINING)
 
 
 def test_wrong_names_are_explained(tmp_path: Path) -> None:
