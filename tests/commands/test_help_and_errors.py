@@ -149,5 +149,5 @@ def test_parameters_are_printed_as_a_command_line_that_reproduces_them(capsys: p
 def test_where_a_flag_chooses_one_of_two_things_the_real_choice_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert fails(capsys, "train classification --data ImageFolder").endswith(
         "unknown SplitSourceParams 'ImageFolder' (did you mean ImageFiles?); "
-        "choose from: NamedDataSet, ImageFiles, ImageArrays, ImageRecords"
+        "choose from: NamedDataSet, ImageFiles, ImageArrays, ImageRecords, Records"
     )

@@ -14,6 +14,7 @@ TENSORFLOW_DATA = {
     "scena.data.image.augment.tensors",
     "scena.data.image.interleaved",
     "scena.data.image.tensor_pipeline",
+    "scena.data.records.from_reader",
     "scena.data.records.tensors",
     "scena.data.service",
 }
