@@ -57,5 +57,6 @@ def run(arguments: list[str]) -> int:
         directories if len(directories) > 1 else directories[0],
         PredictorParams(pipeline=pipeline, device=parsed.params.device),
     )
-    serve(predictor, params, name)
+    evaluator = exports[0].scenario.create_evaluator(predictor.data)  # it knows the names of the classes, for reports
+    serve(predictor, params, name, evaluator.class_names())
     return 0

@@ -100,15 +100,28 @@ class Predictor:
         Raises:
             ValueError: the instance is not right; the message goes to the client.
         """
-        from scena.prediction.serving.payload import file_of_json, sample_of_json
+        from scena.prediction.serving.payload import fields_of_json, file_of_json
 
         content = file_of_json(instance)
         if content is not None:
             return self.sample_from_file(content, "instance")
-        return sample_of_json(instance, self.data.input_layer_specs())
+        return self.sample_from_fields(fields_of_json(instance, self.data.input_layer_specs()))
+
+    def sample_from_fields(self, fields: dict[str, Any]) -> Sample:
+        """The sample of one value for each input of the model, from JSON or from a form sent to `scena serve`.
+
+        A file is an open `UploadedFile`. If the scenario has processors for prediction, they get it where their generator would give
+        a path; otherwise it is read as a picture of the size of its input.
+
+        Raises:
+            ValueError: a value is not right; the message goes to the client.
+        """
+        from scena.prediction.serving.payload import sample_of_fields
+
+        return sample_of_fields(fields, self.data.input_layer_specs(), self._processed())
 
     def sample_from_file(self, content: bytes, name: str) -> Sample:
-        """The sample of a file that was sent to `scena serve`. Override it to read other files.
+        """The sample of a single file that was sent to `scena serve`. Override it to read other files.
 
         If the scenario has processors for prediction, they get an open file where their generator would give a path; otherwise the file is
         read as a picture of the size of the model's input.
@@ -118,8 +131,10 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_file
 
-        processed = any(self.mode in processor.modes for processor in self.data.params.pre_proc)
-        return sample_of_file(content, name, self.data.input_layer_specs(), processed)
+        return sample_of_file(content, name, self.data.input_layer_specs(), self._processed())
+
+    def _processed(self) -> bool:
+        return any(self.mode in processor.modes for processor in self.data.params.pre_proc)
 
     def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         """The batches that a source is predicted in."""

@@ -5,7 +5,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,9 @@ def ask(port: int, path: str, body: Any = None, kind: str = "application/json", 
 
 
 @contextlib.contextmanager
-def running(predictor: Any, params: ServeParams, name: str = "toy") -> Iterator[int]:
+def running(predictor: Any, params: ServeParams, name: str = "toy", class_names: Sequence[str] = ()) -> Iterator[int]:
     """The port of a service that runs in a thread of this process."""
-    server = create_server(predictor, params.replace(port=0), name)
+    server = create_server(predictor, params.replace(port=0), name, class_names)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:

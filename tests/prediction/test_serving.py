@@ -38,6 +38,8 @@ class Slow:
     mode = PipelineMode.PREDICTION
     sample_from_json = Predictor.sample_from_json
     sample_from_file = Predictor.sample_from_file
+    sample_from_fields = Predictor.sample_from_fields
+    _processed = Predictor._processed
 
     class data:  # noqa: N801
         params = DataBaseParams()
@@ -157,7 +159,7 @@ def test_files_as_body_in_a_form_and_in_json() -> None:
         encoded = base64.b64encode(picture()).decode()
         assert ask(port, PREDICT, {"instances": [{"b64": encoded}]}) == (200, {"predictions": [16 * 255.0]})
         status, answer = ask(port, PREDICT, b"no picture", "application/octet-stream")
-        assert status == 400 and "The file is not a picture" in answer["error"]
+        assert status == 400 and "The file 'upload' is not a picture" in answer["error"]
         status, answer = ask(port, PREDICT, b"--B\r\n\r\nx\r\n--B--\r\n", kind)
         assert status == 400 and "form" in answer["error"]
 
@@ -229,7 +231,7 @@ def test_the_command_serves_the_whole_pipeline_and_ends_cleanly(
         large = {"instances": [ROW] * 6_000}
         busy = threading.Thread(target=lambda: answers.append(ask(port, PREDICT, large)))
         busy.start()
-        while "scena_batch_size_count 2.0" not in ask(port, "/metrics")[1]:
+        while "scena_batch_size_count 1.0" in ask(port, "/metrics")[1]:
             time.sleep(0.01)  # until the large request is being predicted
         process.kill(signal.SIGTERM)
         busy.join()
@@ -256,4 +258,4 @@ def test_a_person_gives_the_page_a_picture(tmp_path: Path) -> None:
         file.write_bytes(b"no picture")
         page.open(f"http://127.0.0.1:{port}/")
         page.choose_file("#file", file)
-        assert "The file is not a picture" in page.text("#answer", "not a picture")
+        assert "The file 'upload' is not a picture" in page.text("#answer", "not a picture")

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -14,12 +16,13 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from scena.data.errors import DataError
 from scena.data.sample import Sample
+from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
 from scena.prediction.serving.page import PAGE, docs_page
 from scena.prediction.serving.params import ServeParams
-from scena.prediction.serving.payload import PayloadError, UploadedFile, parse_json, plain
+from scena.prediction.serving.payload import UploadedFile
+from scena.prediction.serving.requests import SampleRequest, TooManyPixelsError, read_request
 
 
 class Application(FastAPI):
@@ -44,14 +47,6 @@ class Application(FastAPI):
             await super().__call__(scope, receive, send)
 
 
-class RefusedError(Exception):
-    """A request that is answered with an error: (status, message)."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Service:
     """Everything the routes need.
 
@@ -59,9 +54,12 @@ class Service:
         predictor: predicts the samples.
         params: limits and names.
         name: the model's name in addresses.
+        class_names: the names of the classes in the order of their numbers, if they are known.
     """
 
-    def __init__(self, predictor: Any, params: ServeParams, name: str) -> None:
+    def __init__(self, predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> None:
+        self.class_names = list(class_names)
+        self._decoding = ThreadPoolExecutor(1, "scena-decoding")
         self.predictor = predictor
         self.params = params
         self.name = name
@@ -82,6 +80,11 @@ class Service:
         waiting = Gauge("scena_waiting_samples", "Samples that wait for their turn", registry=self.registry)
         waiting.set_function(lambda: self.batcher.waiting)
 
+    def close(self) -> None:
+        """Ends the threads, once what waits is predicted."""
+        self._decoding.shutdown()
+        self.batcher.close()
+
     async def predict(self, request: Request) -> Response:
         """Answers one request; every error becomes a status with a message."""
         started = time.perf_counter()
@@ -91,38 +94,29 @@ class Service:
             response = _error(refusal.status, str(refusal))
         except ClientDisconnect:
             response = _error(400, "The client went away.")
+        except asyncio.CancelledError:  # by the server, when the time to finish is over: an answer is due all the same
+            response = _error(503, "The service ended before the prediction was ready.")
         self.requests.labels(response.status_code).inc()
         self.seconds.observe(time.perf_counter() - started)
         return response
 
     async def _answer(self, request: Request) -> dict[str, Any]:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = await self._body(request)
-        columns = False
         try:
-            if kind == "multipart/form-data":
-                uploads = await _uploads(request, body)
-                samples = [self.predictor.sample_from_file(content, name) for name, content in uploads]
-            elif kind.startswith("image/") or kind == "application/octet-stream":
-                samples = [self.predictor.sample_from_file(body, "upload")]
-            else:
-                instances, columns = parse_json(body)
-                samples = [self.predictor.sample_from_json(instance) for instance in instances]
+            asked = await read_request(request, body, self.predictor)
         except ValueError as error:
             raise RefusedError(400, str(error)) from error
-        return self._shaped([plain(sample.outputs) for sample in await self._predicted(samples)], columns)
+        outcomes = await self._outcomes(asked)
+        return answer_of(outcomes, asked.columns, self.class_names)
 
-    def _predict_batch(self, samples: Sequence[Sample]) -> list[Sample]:
-        for sample in samples:
-            if isinstance(sample.inputs, UploadedFile):
-                sample.inputs.seek(0)  # it may have been read before, in a batch that failed because of another sample
-        return list(self.predictor.predict_raw(list(samples)))
-
-    async def _predicted(self, samples: list[Sample]) -> list[Sample]:
+    async def _outcomes(self, asked: SampleRequest) -> list[Sample | RefusedError]:
+        """What became of each sample; those that cannot be made do not keep the others from being predicted."""
         try:
             async with asyncio.timeout(self.params.time_limit):
-                answer: asyncio.Future[list[Sample]] = asyncio.get_running_loop().create_future()
-                return await self.batcher.submit(samples, answer)
+                made = await self._made(asked)
+                samples = [sample for sample in made if isinstance(sample, Sample)]
+                answer: asyncio.Future[list[Sample | Exception]] = asyncio.get_running_loop().create_future()
+                predicted = iter(await self.batcher.submit(samples, answer) if samples else [])
         except QueueFullError:
             raise RefusedError(
                 429, f"More than {self.params.max_queue} samples wait already; try again later."
@@ -131,10 +125,29 @@ class Service:
             raise RefusedError(503, "The service is being shut down.") from None
         except TimeoutError:
             raise RefusedError(504, f"There was no answer within {self.params.time_limit:g} seconds.") from None
-        except DataError as error:
-            raise RefusedError(422, str(error)) from error
-        except Exception as error:
-            raise RefusedError(500, f"The prediction failed: {type(error).__name__}: {error}") from error
+        except TooManyPixelsError as error:
+            raise RefusedError(413, str(error)) from error
+        outcomes = [sample if isinstance(sample, Exception) else next(predicted) for sample in made]
+        return [refusal(outcome) if isinstance(outcome, Exception) else outcome for outcome in outcomes]
+
+    async def _made(self, asked: SampleRequest) -> list[Sample | Exception]:
+        """The samples; files are decoded in a thread, so that others are answered meanwhile."""
+        if not asked.files:
+            return asked.make(self.params.max_pixels)
+        abandoned = threading.Event()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._decoding, asked.make, self.params.max_pixels, abandoned
+            )
+        finally:
+            abandoned.set()  # a thread cannot be cancelled, but it looks here before each file
+
+    def _predict_batch(self, samples: Sequence[Sample]) -> list[Sample]:
+        for sample in samples:
+            for value in sample.inputs.values() if isinstance(sample.inputs, dict) else [sample.inputs]:
+                if isinstance(value, UploadedFile):
+                    value.seek(0)  # it may have been read before, in a batch that failed because of another sample
+        return list(self.predictor.predict_raw(list(samples)))
 
     async def _body(self, request: Request) -> bytes:
         limit = self.params.max_body
@@ -154,43 +167,37 @@ class Service:
             ) from None
         return b"".join(pieces)
 
-    def _shaped(self, outputs: list[Any], columns: bool) -> dict[str, Any]:
-        """As TensorFlow Serving shapes its answers: a single output goes without its name."""
-        if columns:
-            names = list(outputs[0]) if isinstance(outputs[0], dict) else []
-            table = {name: [output[name] for output in outputs] for name in names}
-            return {"outputs": next(iter(table.values())) if len(table) == 1 else table or outputs}
-        single = all(isinstance(output, dict) and len(output) == 1 for output in outputs)
-        return {"predictions": [next(iter(output.values())) for output in outputs] if single else outputs}
-
     def metadata(self) -> dict[str, Any]:
         """Names, shapes and types of inputs and outputs."""
         model = self.predictor.built.prediction_model
-        described = {
+        described: dict[str, Any] = {
             "inputs": {name: {"shape": [None, *spec.shape], "dtype": spec.dtype.name} for name, spec in self.specs.items()},
             "outputs": {name: {"shape": list(tensor.shape), "dtype": str(tensor.dtype)} for name, tensor in model.output.items()},
         }  # fmt: skip
+        if self.class_names:
+            described["class_names"] = self.class_names
         return {
             "model_spec": {"name": self.name, "signature_name": "serving_default", "version": "1"},
             "metadata": {"signature_def": {"serving_default": described}},
         }
 
 
-def create_app(predictor: Any, params: ServeParams, name: str) -> FastAPI:
+def create_app(predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> FastAPI:
     """The service as an ASGI application.
 
     Args:
         predictor: predicts the samples.
         params: limits.
         name: the model's name in addresses.
+        class_names: the names of the classes, if they are known.
     """
-    service = Service(predictor, params, name)
+    service = Service(predictor, params, name, class_names)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.batcher.notify = asyncio.get_running_loop().call_soon_threadsafe
         yield
-        await asyncio.to_thread(service.batcher.close)
+        await asyncio.to_thread(service.close)
 
     app = Application(service, title=f"Scena: {name}", lifespan=lifespan, docs_url=None, redoc_url=None)
 
@@ -245,23 +252,12 @@ _PREDICT = {
                 }
             },
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-            "multipart/form-data": {"schema": {"type": "object"}},
+            "multipart/form-data": {
+                "schema": {"type": "object", "description": "Files, in fields named as the model's inputs or in any"}
+            },
         },
     },
 }
-
-
-async def _uploads(request: Request, body: bytes) -> list[tuple[str, bytes]]:
-    request._body = body  # read already, within its limits
-    try:
-        async with request.form() as form:
-            values = [value for _, value in form.multi_items() if not isinstance(value, str)]
-            files = [(str(value.filename), await value.read()) for value in values]
-    except Exception as error:  # starlette and its parser turn what they meet into several kinds
-        raise PayloadError(f"The form cannot be read: {getattr(error, 'detail', error)}") from error
-    if not files:
-        raise PayloadError("The form holds no file.")
-    return files
 
 
 def _error(status: int, message: str) -> Response:

@@ -1,4 +1,7 @@
-"""Dynamic batching: samples of requests that arrive while the model is busy are predicted together, in one thread."""
+"""Dynamic batching: samples of requests that arrive while the model is busy are predicted together, in one thread.
+
+A sample that fails is an exception in its place; its neighbours are answered.
+"""
 
 import queue
 import threading
@@ -10,6 +13,8 @@ from typing import Any
 from scena.data.sample import Sample
 
 Predict = Callable[[Sequence[Sample]], list[Sample]]
+Outcome = Sample | Exception
+"""What became of a sample."""
 
 
 class QueueFullError(RuntimeError):
@@ -18,6 +23,10 @@ class QueueFullError(RuntimeError):
 
 class ClosedError(RuntimeError):
     """The service is being shut down."""
+
+
+class CountError(RuntimeError):
+    """Samples and answers cannot be matched: the pipeline merges, splits or drops samples."""
 
 
 class _Group:
@@ -35,7 +44,7 @@ class Batcher:
 
     Args:
         predict: predicts samples one to one, in order.
-        max_batch: samples in a batch at most; a larger group is a batch of its own.
+        max_batch: samples in a batch at most; a larger group is predicted in several batches, as long as somebody waits for it.
         max_delay: seconds without a new group after which a batch begins. Groups that keep coming are waited for as long as the
             last batch took, so that those who were answered together and ask again are answered together again.
         max_queue: samples that may wait.
@@ -133,35 +142,46 @@ class Batcher:
         batch = [group for group in batch if not group.answer.cancelled()]  # nobody waits for those any more
         if not batch:
             return
-        samples = [sample for group in batch for sample in group.samples]
-        self._observe(len(samples))
-        answers = self._predicted(samples)
-        if isinstance(answers, Exception):  # one bad sample must not harm the others
-            alone = len(batch) == 1
-            outcomes: list[list[Sample] | Exception] = [
-                answers if alone else self._predicted(group.samples) for group in batch
-            ]
-        else:
-            following = iter(answers)
-            outcomes = [[next(following) for _ in group.samples] for group in batch]
+        outcomes = self._in_batches(batch[0]) if len(batch) == 1 else self._together(batch)
         pairs = list(zip(batch, outcomes, strict=True))
         self.notify(lambda: _deliver(pairs))
 
+    def _together(self, batch: list[_Group]) -> list[list[Outcome]]:
+        predicted = self._predicted([sample for group in batch for sample in group.samples])
+        if isinstance(predicted, Exception):  # one group must not harm the others
+            return [outcomes for group in batch for outcomes in self._in_batches(group)]
+        following = iter(predicted)
+        return [[next(following) for _ in group.samples] for group in batch]
+
+    def _in_batches(self, group: _Group) -> list[list[Outcome]]:
+        outcomes: list[Outcome] = []
+        for start in range(0, len(group.samples), self._max_batch):
+            if group.answer.cancelled():  # its time is over: the rest would be work for nobody
+                break
+            samples = group.samples[start : start + self._max_batch]
+            predicted = self._predicted(samples)
+            if isinstance(predicted, CountError) or (isinstance(predicted, Exception) and len(samples) == 1):
+                outcomes += [predicted] * len(samples)
+            elif isinstance(predicted, Exception):  # one sample must not harm the others
+                for sample in samples:
+                    alone = self._predicted([sample])
+                    outcomes += [alone] if isinstance(alone, Exception) else alone
+            else:
+                outcomes += predicted
+        return [outcomes]
+
     def _predicted(self, samples: list[Sample]) -> list[Sample] | Exception:
+        self._observe(len(samples))
         try:
             predicted = self._predict(samples)
         except Exception as error:
             return error
         if len(predicted) != len(samples):
-            return RuntimeError(f"{len(samples)} samples gave {len(predicted)} answers")
+            return CountError(f"{len(samples)} samples gave {len(predicted)} answers")
         return predicted
 
 
-def _deliver(pairs: list[tuple[_Group, list[Sample] | Exception]]) -> None:
-    for group, outcome in pairs:
-        if group.answer.done():
-            continue
-        if isinstance(outcome, Exception):
-            group.answer.set_exception(outcome)
-        else:
-            group.answer.set_result(outcome)
+def _deliver(pairs: list[tuple[_Group, list[Outcome]]]) -> None:
+    for group, outcomes in pairs:
+        if not group.answer.done():
+            group.answer.set_result(outcomes)

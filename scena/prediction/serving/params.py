@@ -13,6 +13,9 @@ class ServeParams(Params):
     max_delay: float = param(1.0, ge=0, help="milliseconds without another sample after which a batch begins")
     max_queue: int = param(256, ge=1, help="samples that may wait; more are refused with status 429")
     max_body: int = param(10_000_000, ge=1, help="bytes of a request at most; more are refused with status 413")
+    max_pixels: int = param(
+        50_000_000, ge=1, help="pixels of all images of a request at most; more are refused with status 413"
+    )
     body_timeout: float = param(
         10.0, gt=0, help="seconds in which the head of a request, and then its body, must have arrived; else status 408"
     )

@@ -1,8 +1,10 @@
 """Between HTTP bodies and samples: JSON as TensorFlow Serving has it, and files."""
 
 import base64
+import math
+import warnings
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -10,12 +12,17 @@ import numpy as np
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec, describe
 
-MAX_PIXELS = 50_000_000
-"""A small file can unfold to a huge picture."""
-
 
 class PayloadError(ValueError):
     """A body is not what the service expects; the message goes to the client."""
+
+
+class FormPart(NamedTuple):
+    """A field of a form: a file, or a text if it has no file name."""
+
+    field: str
+    file: str | None
+    content: bytes
 
 
 def parse_json(body: bytes) -> tuple[list[Any], bool]:
@@ -53,28 +60,102 @@ class UploadedFile(BytesIO):
         return self.name
 
 
-def file_of_json(instance: Any) -> bytes | None:
-    """The content of a file that came as `{"b64": "…"}`, as TensorFlow Serving writes binary values; None for other instances."""
-    if not isinstance(instance, dict) or set(instance) != {"b64"}:
+def pixels_of(content: bytes) -> float:
+    """How many pixels a file unfolds to, by its header alone; 0 if it is no picture."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(content)) as file:
+                return file.width * file.height * int(getattr(file, "n_frames", 1))
+    except Image.DecompressionBombError:
+        return math.inf
+    except Exception:  # not a picture, or a broken one: whoever reads it reports that
+        return 0
+
+
+def files_of_json(instance: Any) -> list[bytes]:
+    """The files in one instance: the instance itself, or values of its inputs, as `{"b64": "…"}`."""
+    values = (
+        [instance]
+        if file_of_json(instance) is not None
+        else list(instance.values())
+        if isinstance(instance, dict)
+        else []
+    )
+    return [content for content in map(file_of_json, values) if content is not None]
+
+
+def file_of_json(value: Any) -> bytes | None:
+    """The content of a file that came as `{"b64": "…"}`, as TensorFlow Serving writes binary values; None for other values."""
+    if not isinstance(value, dict) or set(value) != {"b64"}:
         return None
     try:
-        return base64.b64decode(instance["b64"], validate=True)
+        return base64.b64decode(value["b64"], validate=True)
     except (ValueError, TypeError) as error:
         raise PayloadError(f'"b64" is not base64: {error}') from error
 
 
-def sample_of_json(instance: Any, specs: dict[str, ArraySpec]) -> Sample:
-    """A sample from one instance: an object with a value for each input of the model; a single input may go without its name."""
+def fields_of_json(instance: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
+    """The inputs of one instance, files as `UploadedFile`; a single input may go without its name."""
     if not isinstance(instance, dict) and len(specs) == 1:
         instance = {next(iter(specs)): instance}
     if not isinstance(instance, dict) or set(instance) != set(specs):
         # nothing else is handed on: a text could be a path to a processor, which is not for a client to choose
         raise PayloadError(f'An instance has exactly the keys {sorted(specs)}, or it is a file: {{"b64": "…"}}.')
-    return Sample(inputs={name: _array(name, instance[name], spec) for name, spec in specs.items()})
+    return {name: _file_or_value(name, value) for name, value in instance.items()}
+
+
+def fields_of_form(parts: list[FormPart], specs: dict[str, ArraySpec]) -> list[dict[str, Any]] | None:
+    """The inputs of each sample, if the fields of a form have the names of inputs; None if none has, and each file is a sample.
+
+    Inputs that come several times make several samples: the first `left` belongs to the first `right`.
+    """
+    named = [part for part in parts if part.field in specs]
+    other = next((part for part in parts if part.field not in specs), None)
+    if not named:
+        text = next((part for part in parts if part.file is None), None)
+        if text is not None:
+            raise PayloadError(
+                f"The field {text.field!r} is no file, and the model has no such input: {sorted(specs)}."
+            )
+        return None
+    if other is not None:
+        raise PayloadError(
+            f"The model has no input {other.field!r}. Name all fields of the form, or none, as its inputs: {sorted(specs)}."
+        )
+    columns = {name: [part for part in named if part.field == name] for name in specs}
+    if len({len(column) for column in columns.values()}) != 1:
+        counts = ", ".join(f"{name!r} {len(column)} times" for name, column in columns.items())
+        raise PayloadError(f"Each sample needs all inputs of the model. Received: {counts}.")
+    return [
+        {name: _form_value(part) for name, part in zip(columns, row, strict=True)}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], processed: bool) -> Sample:
+    """A sample from values of the model's inputs.
+
+    Args:
+        fields: a JSON value or an `UploadedFile` for each input.
+        specs: the inputs of the model.
+        processed: the scenario has processors for prediction: they get open files where their generator would give paths. Otherwise a file
+            is read as a picture and brought to the size of its input.
+    """
+    files = {name: value.name for name, value in fields.items() if isinstance(value, UploadedFile)}
+    inputs = {
+        name: _array(name, fields[name], spec) if name not in files
+        else fields[name] if processed
+        else _picture(fields[name], name, spec)
+        for name, spec in specs.items()
+    }  # fmt: skip
+    return Sample(inputs=inputs, meta={"file": files} if files else None)
 
 
 def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], processed: bool) -> Sample:
-    """A sample from a file.
+    """A sample from a single file.
 
     Args:
         content: the file.
@@ -83,9 +164,15 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
         processed: the scenario has processors for prediction: they get the file as they would get a path. Otherwise it is read as a
             picture and brought to the size of the model's input.
     """
+    file = UploadedFile(content, name)
     if processed:
-        return Sample(inputs=UploadedFile(content, name), meta={"file": name})
-    return Sample(inputs=_picture(content, specs), meta={"file": name})
+        return Sample(inputs=file, meta={"file": name})
+    if len(specs) != 1:
+        raise PayloadError(
+            f"The model has several inputs: name the fields of a form, or the keys of an instance, {sorted(specs)}."
+        )
+    (key, spec), *_ = specs.items()
+    return Sample(inputs={key: _picture(file, key, spec)}, meta={"file": name})
 
 
 def plain(value: Any) -> Any:
@@ -116,24 +203,33 @@ def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:
         ) from error
 
 
-def _picture(content: bytes, specs: dict[str, ArraySpec]) -> dict[str, np.ndarray]:
+def _picture(file: "UploadedFile", name: str, spec: ArraySpec) -> np.ndarray:
     from PIL import Image
 
-    name, spec = next(iter(specs.items()))
     channels = spec.shape[-1] if spec.rank == 3 else 1
-    if len(specs) != 1 or spec.rank not in (2, 3) or channels not in (1, 3, 4):
+    if spec.rank not in (2, 3) or channels not in (1, 3, 4):
         raise PayloadError(
-            "This model does not take pictures: its scenario has no processor that reads a file. Send JSON."
+            f"The input {name!r} takes no pictures, and the scenario has no processor that reads a file. Send JSON."
         )
     try:
-        with Image.open(BytesIO(content)) as file:
-            if file.width * file.height > MAX_PIXELS:
-                raise PayloadError(f"The picture has {file.width} × {file.height} pixels, more than {MAX_PIXELS}.")
-            image = file.convert({1: "L", 3: "RGB", 4: "RGBA"}[int(channels)])
-    except PayloadError:
-        raise
+        with Image.open(file) as opened:
+            image = opened.convert({1: "L", 3: "RGB", 4: "RGBA"}[int(channels)])
     except Exception as error:  # a broken file can raise nearly anything
-        raise PayloadError(f"The file is not a picture: {error}") from error
+        raise PayloadError(f"The file {file.name!r} is not a picture: {error}") from error
     height, width = spec.shape[:2]
     array = np.asarray(image.resize((width or image.width, height or image.height)))
-    return {name: array.reshape(*array.shape[:2], *spec.shape[2:]).astype(spec.dtype)}
+    return array.reshape(*array.shape[:2], *spec.shape[2:]).astype(spec.dtype)
+
+
+def _file_or_value(name: str, value: Any) -> Any:
+    content = file_of_json(value)
+    return value if content is None else UploadedFile(content, name)
+
+
+def _form_value(part: FormPart) -> Any:
+    if part.file is not None:
+        return UploadedFile(part.content, part.file)
+    try:
+        return msgspec.json.decode(part.content)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PayloadError(f"The field {part.field!r} is neither a file nor JSON: {error}") from error

@@ -1,14 +1,50 @@
-"""Connections that do not wait forever: the head of a request has to arrive in time, as its body does."""
+"""Connections that do not wait forever, and that do not end before their request is answered.
+
+The head of a request has to arrive in time, as its body does. When the service ends, a request that is on its way still counts.
+"""
 
 import asyncio
+import select
+import socket
+import time
 from typing import Any
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _ANSWER = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n"
     b"The head of the request did not arrive in time."
 )
+
+
+LINGER = 0.5
+"""Seconds that a connection without a request stays open when the service ends: bytes may be on their way."""
+
+
+class DrainingServer(uvicorn.Server):
+    """Answers what clients have sent when the service is told to end.
+
+    uvicorn drops connections that the system has accepted but the event loop has not seen, and those whose request is still
+    on its way.
+    """
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the service."""
+        protocol: Any = self.config.http_protocol_class
+        protocol.ending = True
+        latest = time.monotonic() + LINGER
+        while _waiting(sockets or []) and time.monotonic() < latest:
+            await asyncio.sleep(0)  # uvloop takes over one connection each time
+        await super().shutdown(sockets)
+
+
+def _waiting(sockets: list[socket.socket]) -> bool:
+    """Whether connections wait that the system has accepted and the event loop has not seen."""
+    poll = select.poll()
+    for listener in sockets:
+        poll.register(listener, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
@@ -22,10 +58,13 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
         """Counts the time of each head."""
 
         _timer: asyncio.TimerHandle | None = None
+        ending = False
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._start()
+            if self.ending:
+                self.shutdown()
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
@@ -35,10 +74,24 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             self._stop()
             super().on_headers_complete()
+            if self.ending and self.cycle is not None:
+                self.cycle.keep_alive = False
+
+        def shutdown(self) -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                self.loop.call_later(LINGER, self._end, 3)
+            else:
+                super().shutdown()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
             super().connection_lost(exc)
+
+        def _end(self, rounds: int) -> None:
+            if rounds:  # a busy loop comes to its timers before it has read what arrived long ago
+                self.loop.call_soon(self._end, rounds - 1)
+            else:
+                super().shutdown()
 
         def _start(self) -> None:
             self._timer = self.loop.call_later(seconds, self._give_up)

@@ -3,6 +3,7 @@
 import logging
 import signal
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from scena.prediction.serving.params import ServeParams
 logger = logging.getLogger(__name__)
 
 
-def serve(predictor: Any, params: ServeParams, name: str) -> None:
+def serve(predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> None:
     """Serves a predictor over HTTP until SIGINT or SIGTERM; running requests are answered before it ends."""
-    server = create_server(predictor, params, name)
+    server = create_server(predictor, params, name, class_names)
     warm_up(predictor)
     listener = _listen(params)
     host, port = listener.getsockname()[:2]
@@ -30,23 +31,24 @@ def serve(predictor: Any, params: ServeParams, name: str) -> None:
     logger.info("The service has ended.")
 
 
-def create_server(predictor: Any, params: ServeParams, name: str) -> Any:
+def create_server(predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> Any:
     """The service as a `uvicorn.Server` that does not listen yet.
 
     Args:
         predictor: answers the requests.
         params: the limits.
         name: the model's name in addresses.
+        class_names: the names of the classes, if they are known.
     """
     try:
         import uvicorn
 
         from scena.prediction.serving.app import create_app
-        from scena.prediction.serving.protocol import timed_protocol
+        from scena.prediction.serving.protocol import DrainingServer, timed_protocol
     except ImportError as error:
         raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
     config = uvicorn.Config(
-        create_app(predictor, params, name),
+        create_app(predictor, params, name, class_names),
         http=timed_protocol(params.body_timeout),
         port=params.port,
         log_level="warning",
@@ -54,7 +56,7 @@ def create_server(predictor: Any, params: ServeParams, name: str) -> Any:
         proxy_headers=False,
         timeout_graceful_shutdown=params.shutdown_time,
     )
-    return uvicorn.Server(config)
+    return DrainingServer(config)
 
 
 def warm_up(predictor: Any) -> None:

@@ -1,0 +1,89 @@
+"""What a client gets back: outputs as JSON, with the names of classes, and an error in the place of a sample that failed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.sample import Sample
+from scena.prediction.serving.payload import plain
+
+CLASS_OUTPUTS = ("class", "label")
+"""Outputs of whole numbers with these names are classes."""
+
+
+class RefusedError(Exception):
+    """A request that is answered with an error: (status, message)."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def refusal(error: Exception) -> RefusedError:
+    """The status and the message of what went wrong with a sample."""
+    if isinstance(error, DataError):
+        return RefusedError(422, str(error))
+    if isinstance(error, ValueError):
+        return RefusedError(400, str(error))
+    return RefusedError(500, f"The prediction failed: {type(error).__name__}: {error}")
+
+
+def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: list[str]) -> dict[str, Any]:
+    """The body of an answer, shaped as TensorFlow Serving does: a single output goes without its name.
+
+    Args:
+        outcomes: the predicted samples, with an error in the place of each that failed.
+        columns: answer by columns.
+        names: the names of the classes, if they are known.
+
+    Raises:
+        RefusedError: all samples failed, or one of an answer in columns, which has no place for an error.
+    """
+    errors = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, RefusedError)]
+    if errors and (columns or len(errors) == len(outcomes)):
+        place, error = errors[0]
+        raise RefusedError(error.status, f"Sample {place}: {error}" if len(outcomes) > 1 else str(error))
+    outputs: list[Any] = [
+        outcome if isinstance(outcome, RefusedError) else plain(with_class_names(outcome.outputs, names))
+        for outcome in outcomes
+    ]
+    if columns:
+        keys = list(outputs[0]) if isinstance(outputs[0], dict) else []
+        table = {key: [output[key] for output in outputs] for key in keys}
+        return {"outputs": next(iter(table.values())) if len(table) == 1 else table or outputs}
+    good = [output for output in outputs if not isinstance(output, RefusedError)]
+    single = all(isinstance(output, dict) and len(output) == 1 for output in good)
+    return {
+        "predictions": [
+            {"error": str(output)}
+            if isinstance(output, RefusedError)
+            else next(iter(output.values()))
+            if single
+            else output
+            for output in outputs
+        ]
+    }
+
+
+def with_class_names(outputs: Any, names: list[str]) -> Any:
+    """The outputs with the name of a class instead of its number.
+
+    Where no output is a class, the largest value of a vector over all classes decides, and its name is added as `class`.
+    """
+    if not names or not isinstance(outputs, dict):
+        return outputs
+    classes = [name for name in CLASS_OUTPUTS if name in outputs and _is_class(outputs[name], len(names))]
+    if classes:
+        return {name: names[int(value)] if name in classes else value for name, value in outputs.items()}
+    if not any(name in outputs for name in CLASS_OUTPUTS):
+        for value in outputs.values():
+            if isinstance(value, np.ndarray) and value.shape == (len(names),) and value.dtype.kind == "f":
+                return {**outputs, "class": names[int(value.argmax())]}
+    return outputs
+
+
+def _is_class(value: Any, count: int) -> bool:
+    array = np.asarray(value)
+    return array.shape == () and array.dtype.kind in "iu" and 0 <= int(array) < count
