@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.scenario_argument import WorkOptions, import_modules
+from scena.data.modes import PipelineMode
+from scena.data.params import DataGeneratorParams
+from scena.devices.params import ComputeParams
 from scena.params import ParamsError, Parsed, param
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario
@@ -52,6 +55,16 @@ def tell_of_limit(parsed: Parsed[Any], flag: str, which: str, limit: int | None,
     """Says that the limit of the run's validation holds for other data too, if nobody asked for it."""
     if limit is not None and not own_data and parsed.origins[flag] == "default":
         logger.warning("Only %s %d samples, as in the run's validation; all of them: --%s None", which, limit, flag)
+
+
+def try_data(source: DataGeneratorParams, mode: PipelineMode, device: ComputeParams) -> None:
+    """Finds wrong splits, missing lists and missing devices before TensorFlow is loaded."""
+    from scena.data.opening import try_source
+    from scena.devices.present import check_present
+
+    check_present(device)
+    for part in source.parts().values():
+        try_source(part, mode)
 
 
 def asks_for_help(arguments: list[str]) -> bool:

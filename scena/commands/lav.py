@@ -5,12 +5,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit, validation_batches
+from scena.commands.exported import (
+    ExportOptions,
+    asks_for_help,
+    open_exports,
+    tell_of_limit,
+    try_data,
+    validation_batches,
+)
 from scena.commands.places import check_file
 from scena.commands.reporting import Reporter
 from scena.commands.results import print_results
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
+from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.evaluation.params import LAVParams
 from scena.params import Params, param, parse, parse_options
@@ -62,6 +70,8 @@ def run(arguments: list[str]) -> int:
     if source is None:
         raise ScenarioError("The run had no validation data; name some with --data.")
     check_file("--json", options.json)
+    check_file("--dump", options.dump)
+    try_data(source, PipelineMode.EVALUATION, parsed.params.lav.device)
     start_work(options)
     tell_of_limit(parsed, "lav.limit", "a choice of", parsed.params.lav.pipeline.limit, own_data=source == default.data)
     reporter = Reporter(options.report, exports, source) if options.report is not None else None
@@ -126,7 +136,6 @@ def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers
 def _share_inputs(exports: "list[LoadedExport]") -> bool:
     import logging
 
-    from scena.data.modes import PipelineMode
     from scena.scenario.ensemble import check_same_inputs
 
     try:

@@ -1,7 +1,14 @@
 """`scena lr-find SCENARIO [--flags]`: tries learning rates in one short training and suggests one."""
 
 from scena.commands.project_file import with_project_file
-from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work, take_scenario
+from scena.commands.scenario_argument import (
+    WorkOptions,
+    check_training,
+    import_modules,
+    root_of,
+    start_work,
+    take_scenario,
+)
 from scena.params import parse, parse_options
 from scena.training.rate_finder_params import RateFinderParams
 
@@ -26,6 +33,7 @@ def run(arguments: list[str]) -> int:
         description=DESCRIPTION,
         options=options,
     )
+    check_training(parsed.params.trainer)
     start_work(options)
     from scena.devices.select import select_devices
     from scena.progress import counting

@@ -5,10 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.exported import ExportOptions, asks_for_help, open_exports, tell_of_limit, validation_batches
+from scena.commands.exported import (
+    ExportOptions,
+    asks_for_help,
+    open_exports,
+    tell_of_limit,
+    try_data,
+    validation_batches,
+)
 from scena.commands.places import check_file
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
+from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.escaping import visible
 from scena.params import Params, param, parse, parse_options
@@ -59,6 +67,7 @@ def run(arguments: list[str]) -> int:
     parsed = parse(default, rest, prog="scena predict", options=options)
     if parsed.params.data is None:
         raise ScenarioError("There is nothing to predict; name the data with --data.")
+    try_data(parsed.params.data, PipelineMode.PREDICTION, parsed.params.predict.device)
     start_work(options)
     directories = [export.directory for export in exports]
     predictor = scenario.create_predictor(

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work
+from scena.commands.scenario_argument import WorkOptions, check_training, import_modules, root_of, start_work
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
@@ -47,6 +47,7 @@ def run(arguments: list[str]) -> int:
     forget_paths(params, places)
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
     check_repeated(directory, parsed.params.trainer, places, arguments)
+    check_training(parsed.params.trainer, fresh=False)
     start_work(options)
     from scena.experiments.trial import trial_callbacks
 

@@ -35,6 +35,14 @@ def set_up_console() -> None:
     logs.set_up_console()
 
 
+def check_training(params: Any, *, fresh: bool = True) -> None:
+    """Finds what is wrong with a training before TensorFlow is loaded."""
+    from scena.training.before_start import check_before_start
+
+    set_up_console()
+    check_before_start(params, fresh=fresh)
+
+
 def start_work(options: WorkOptions | None = None) -> None:
     """What a command does once its arguments are right: shows the log, loads TensorFlow, and notes whom the user trusts."""
     from scena.devices.quiet import load_tensorflow
@@ -89,7 +97,7 @@ def import_modules(modules: list[str]) -> None:
     use_current_folder()
     for name in modules:
         if not all(part.isidentifier() for part in name.split(".")):
-            raise ScenarioError(f"--import takes the names of modules, such as package.module. Received: {name!r}.")
+            raise ParamsError(f"--import takes the names of modules, such as package.module. Received: {name!r}.")
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:

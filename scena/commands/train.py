@@ -4,7 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.project_file import with_project_file
-from scena.commands.scenario_argument import WorkOptions, import_modules, root_of, start_work, take_scenario
+from scena.commands.scenario_argument import (
+    WorkOptions,
+    check_training,
+    import_modules,
+    root_of,
+    start_work,
+    take_scenario,
+)
 from scena.params import param, parse, parse_options
 from scena.scenario.finding import AnyScenario
 
@@ -29,6 +36,7 @@ def run(arguments: list[str]) -> int:
         description=scenario.__doc__ or "",
         options=options,
     )
+    check_training(parsed.params.trainer)
     start_work(options)
     from scena.experiments.trial import trial_callbacks
 

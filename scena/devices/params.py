@@ -10,7 +10,7 @@ class ComputeParams(Params, abstract=True):
     """What to compute on. Without GPUs the CPU is used."""
 
     gpus: list[int] | None = param(
-        None, help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none"
+        None, ge=0, help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none"
     )
     memory_limit: str | None = param(
         None, help="memory of each GPU that may be used, such as 4000MB or 40% (default: as much as is needed)"

@@ -78,14 +78,23 @@ def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
         setattr(params, name, path.relative_to(inside) if path.is_relative_to(inside) else path)
 
 
-def create_directory(directory: Path) -> None:
-    """Creates the directory of a new run; refuses one that holds a run already."""
+def refuse_used_directory(directory: Path) -> None:
+    """Refuses the directory of another run.
+
+    Raises:
+        TrainingError: it holds a run already.
+    """
     found = [mark for mark in MARKS if (directory / mark).exists()]
     if found:
         raise TrainingError(
             f"{directory} already holds a run ({', '.join(found)}). Choose another --trainer.output_dir, "
             f"go on with `scena resume {directory}`, or delete it."
         )
+
+
+def create_directory(directory: Path) -> None:
+    """Creates the directory of a new run; refuses one that holds a run already."""
+    refuse_used_directory(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         probe = directory / ".writable"
