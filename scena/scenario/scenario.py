@@ -65,10 +65,11 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     @classmethod
     def default_params(cls) -> TScenarioParams:
         """The scenario's own parameters as they are before files and flags; the data's are those of its `default_params`."""
-        params = cast(TScenarioParams, cls._argument(0)())
-        if type(params).__params__["data"].default is UNSET:
-            params.data = type(params.data).__initial__()
-        return params
+        params = cls._argument(0)()
+        data = type(params.data)
+        if type(params).__params__["data"].default is UNSET and (initial := data.__initial__()) != data():
+            params = cls._argument(0)(data=initial)
+        return cast(TScenarioParams, params)
 
     @classmethod
     def default_pipelines(cls) -> TPipelines:

@@ -190,7 +190,7 @@ def test_unchanged_code_is_no_matter(zygote: Zygote, trained: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["lav --export_dir run/best run/second", "predict --export_dir run/best run/second --out out"]
+    "command", ["lav --export_dir run/best run/second", "predict --export_dir run/best run/second --out out.jsonl"]
 )
 def test_exports_warn_once_for_each_file(zygote: Zygote, changed: Path, command: str) -> None:
     (changed / "extra.py").write_text("FACTOR = 2\n")
