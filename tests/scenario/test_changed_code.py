@@ -242,9 +242,9 @@ def test_exports_that_do_not_record_their_code_say_so(zygote: Zygote, trained: P
     assert status == 0, text
     assert "run/best does not record the code it was made with, so changes of it go unnoticed." in text
     status, text = scena(zygote, folder, "lav --export_dir run/best --strict")
-    assert (status, text) == (
-        1,
-        "scena lav: error: run/best does not record the code it was made with, which --strict compares.\n",
+    assert status == 1
+    assert text.endswith(
+        "scena lav: error: run/best does not record the code it was made with, which --strict compares.\n"
     )
 
 
