@@ -64,7 +64,7 @@ def _epochs(path: Path) -> int | None:
 
     try:
         found = json.loads(path.read_text(encoding="utf-8"))["trainer"]["epochs"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return found if isinstance(found, int) else None
 

@@ -107,12 +107,24 @@ def _run(name: str, arguments: list[str]) -> int:
         if error.label and os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
             raise
         return error.exit_status
+    except RecursionError:
+        if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+            raise
+        print(
+            f"scena {name}: error: something is nested too deeply (SCENA_LOG_LEVEL=debug shows where)", file=sys.stderr
+        )
+        return 1
     except KeyboardInterrupt:
         print(f"scena {name}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:  # a file or folder that cannot be read or written, wherever it was
+        if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug" or error.filename is None:
+            raise
+        print(visible(f"scena {name}: error: {error.filename}: {error.strerror}"), file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

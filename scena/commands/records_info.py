@@ -74,7 +74,7 @@ def _verify(path: str, options: InfoOptions) -> int:
         with contextlib.suppress(FileNotFoundError):
             (options.salvage / SCHEMA_FILE).write_bytes(read_bytes(files[0].parent / SCHEMA_FILE))
         known = info_of(path)
-        info = collect_info(options.salvage, known["classes"]) if known else None
+        info = collect_info(options.salvage, known.get("classes")) if known else None
         if info is not None:
             write_json(options.salvage / INFO_FILE, info)
         print(f"saved {sum(result.records for result in results):,} records into {options.salvage}")

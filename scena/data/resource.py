@@ -102,6 +102,10 @@ def resolve_resources(tree: Params, export_dir: str | Path) -> Params:
             return resource
         if ".." in relative.parts:
             raise ParamsError(f"The resource {str(resource)!r} of the export {str(root)!r} points out of it: not used.")
+        if not (root / relative).resolve().is_relative_to(root):
+            raise ParamsError(
+                f"The resource {str(resource)!r} of the export {str(root)!r} is a link that points out of it: not used."
+            )
         return Resource(root / relative)
 
     resolved: Params = _replaced(tree.replace(), located)

@@ -53,7 +53,7 @@ class Ledger:
             stored = msgspec.json.decode(path.read_bytes(), type=_Stored)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
             raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run anew.") from error
         return Entry(**msgspec.structs.asdict(stored))
 

@@ -1,6 +1,7 @@
 """Reading sheets of runs: xlsx, CSV and YAML."""
 
 import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from scena.params.files import document_of
 from scena.params.layers import Section
 from scena.params.spelling import did_you_mean
 
+MOST_BYTES = 100 << 20
+MOST_CELLS = 1_000_000
 RUN_KEYS = ("id", "script", "skip", "cleanup", "user", "params")
 TOP_KEYS = ("script", "params", "runs")
 
@@ -39,23 +42,33 @@ def read_sheet(path: Path, name: str | None = None) -> list[SheetRun]:
 def _xlsx_rows(path: Path, name: str | None) -> list[list[Any]]:
     try:
         import openpyxl
-        from openpyxl.utils.exceptions import InvalidFileException
     except ImportError as error:
         raise ExperimentError("Reading xlsx files needs openpyxl: install scena[sheets].") from error
     import warnings
     import zipfile
 
     try:
+        content = io.BytesIO(path.read_bytes())  # openpyxl would leave a file open that it cannot read
+        with zipfile.ZipFile(content) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > MOST_BYTES:
+            raise ValueError(f"it would unpack to {size:,} bytes, more than any sheet of runs has")
         with warnings.catch_warnings():  # of parts it does not know; only cells are read here
             warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(path)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise ExperimentError(f"{path} cannot be read as an xlsx file: {error}.") from error
+            book = openpyxl.load_workbook(content)
+    except Exception as error:  # openpyxl checks nothing: what a file makes it raise has many types
+        what = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ExperimentError(f"{path} cannot be read as an xlsx file: {what}.") from error
     if name is not None and name not in book.sheetnames:
         raise ExperimentError(
             f"{path} has no sheet {name!r}{did_you_mean(name, book.sheetnames)}; there are: {', '.join(book.sheetnames)}."
         )
     sheet = book[name] if name is not None else book.worksheets[0]
+    if sheet.max_row * sheet.max_column > MOST_CELLS:
+        raise ExperimentError(
+            f"{path}: the sheet {sheet.title!r} has {sheet.max_row:,} rows and {sheet.max_column:,} columns, more than any sheet of "
+            "runs. Is there something in a cell far out?"
+        )
     for row in sheet.iter_rows():
         for cell in row:
             if cell.data_type == "f":
@@ -68,13 +81,18 @@ def _xlsx_rows(path: Path, name: str | None) -> list[list[Any]]:
 def _csv_rows(path: Path) -> list[list[str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ExperimentError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise ExperimentError(f"{path} is not a text file in UTF-8.") from None
     try:
         dialect: Any = csv.Sniffer().sniff(text.splitlines()[0] if text else "", ",;\t")
     except csv.Error:
         dialect = csv.excel
-    return list(csv.reader(text.splitlines(keepends=True), dialect))
+    try:
+        return list(csv.reader(text.splitlines(keepends=True), dialect))
+    except csv.Error as error:
+        raise ExperimentError(f"{path} cannot be read as a table: {error}.") from None
 
 
 def _yaml_runs(path: Path) -> list[SheetRun]:

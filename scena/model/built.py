@@ -106,7 +106,7 @@ class BuiltModel:
         check_weights_file(path, _size(self.prediction_model))
         try:
             self.prediction_model.load_weights(path)
-        except (ValueError, OSError, KeyError) as error:
+        except (ValueError, OSError, KeyError, RuntimeError, TypeError, IndexError, EOFError) as error:
             raise ModelError(
                 f"The weights in {path} do not fit the model that its parameters describe: {error}"
             ) from error

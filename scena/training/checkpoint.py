@@ -175,15 +175,7 @@ class CheckpointStore:
         if not path.is_dir():
             there = ", ".join(map(str, self.steps())) or "none"
             raise CheckpointError(f"There is no checkpoint of step {step} in {self.directory}. There are: {there}.")
-        try:
-            text = _plain_file(path / STATE, MOST_STATE_BYTES).read_bytes()
-            verify(path / STATE, text)
-            state = _read(json.loads(text))
-            tensors = read_tensors(_plain_file(path / TENSORS))
-        except (OSError, ValueError, RecursionError, MemoryError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
-        _check_entries(path, tensors, state)
+        tensors, state = read_checkpoint(path)
         if state.progress.get("step", step) != step:
             raise CheckpointError(
                 f"The checkpoint {path} cannot be read: it is that of step {state.progress['step']}, under another name."
@@ -241,6 +233,24 @@ class CheckpointStore:
         """The error of a checkpoint that cannot be written."""
         reason = error.strerror or str(error)
         return CheckpointError(f"Cannot write the checkpoint {self.path(step)}: {reason}. {self.last_good()}")
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
+    """Reads a checkpoint, whatever its name and whoever wrote it.
+
+    Raises:
+        CheckpointError: it is damaged, incomplete, or of a newer format.
+    """
+    try:
+        text = _plain_file(path / STATE, MOST_STATE_BYTES).read_bytes()
+        verify(path / STATE, text)
+        state = _read(json.loads(text))
+        tensors = read_tensors(_plain_file(path / TENSORS))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
+    _check_entries(path, tensors, state)
+    return tensors, state
 
 
 def _is_step(name: str) -> bool:

@@ -118,7 +118,7 @@ class TrainingState:
         try:
             progress = Progress.from_json(state.progress)
             _set_random_state(state.random)
-        except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
+        except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
             raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
         _check_backend(state.environment, store.path(step))
         module = type(self.run.scenario).__module__
@@ -135,7 +135,7 @@ class TrainingState:
         self._number = state.number
         for name, callback in self._own.items():
             if name in state.callbacks:
-                callback.restore(state.callbacks[name])
+                _restore(callback, name, state.callbacks[name], store.path(step))
             else:
                 callback.reset()
         self._restored = state.callbacks, tensors
@@ -155,6 +155,15 @@ def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
         return decode(loaded.tensors, LAYERS)
     except ModelError as error:
         raise CheckpointError(f"The checkpoint of step {loaded.step} cannot be read: {error}.") from error
+
+
+def _restore(callback: TrainerCallback, name: str, stored: dict[str, Any], path: Path) -> None:
+    try:
+        callback.restore(stored)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"The checkpoint {path} does not hold the state of {name} that it needs: {type(error).__name__}: {error}."
+        ) from error
 
 
 def _names(callbacks: list[keras.callbacks.Callback]) -> dict[str, keras.callbacks.Callback]:

@@ -46,6 +46,30 @@ def other_file(file: h5py.File) -> None:
     file.create_dataset("values", (8,), "u1", external=[("/etc/passwd", 0, 8)])
 
 
+def endless(file: h5py.File) -> None:
+    group = file.create_group("layers")
+    group["again"] = group
+
+
+def doubling(file: h5py.File) -> None:
+    group = file.create_group("layers")
+    for _ in range(60):
+        inner = group.create_group("a")
+        group["b"] = inner
+        group = inner
+
+
+def huge(file: h5py.File) -> None:
+    file.create_dataset("values", (1 << 40,), "f8", chunks=(1 << 20,), compression="gzip")
+
+
+def damaged_stream(path: Path) -> None:
+    archive(path, {WEIGHTS: weights(plain)})
+    content = bytearray(path.read_bytes())
+    content[60:300] = bytes(240)
+    path.write_bytes(content)
+
+
 def link_member(path: Path) -> None:
     with zipfile.ZipFile(path, "w") as file:
         entry = zipfile.ZipInfo("model.weights.h5")
@@ -73,6 +97,16 @@ CORPUS: dict[str, tuple[Callable[[Path], object], str]] = {
     "weights in another file": (lambda path: archive(path, {WEIGHTS: weights(other_file)}), "are in another file"),
     "a link to another file": (lambda path: archive(path, {WEIGHTS: weights(external)}), "is a link to /etc/passwd"),
     "a link inside": (lambda path: archive(path, {WEIGHTS: weights(soft)}), "is a link"),
+    "a group inside itself": (
+        lambda path: archive(path, {WEIGHTS: weights(endless)}) or check_weights_file(path, 1000) or path.unlink(),
+        "There is no",
+    ),
+    "groups that double": (
+        lambda path: archive(path, {WEIGHTS: weights(doubling)}) or check_weights_file(path, 1000) or path.unlink(),
+        "There is no",
+    ),
+    "values without end": (lambda path: archive(path, {WEIGHTS: weights(huge)}), "more than the whole model needs"),
+    "a damaged stream": (damaged_stream, "is damaged"),
     "nothing": (lambda path: None, "There is no"),
 }
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.checksums import warn_if_json_changed
+from scena.checksums import IN_JSON, warn_if_json_changed
 from scena.data.errors import DataError
 from scena.data.location import is_folder, located, read_bytes, reason_of
 
@@ -62,12 +62,26 @@ def parse_info(text: bytes, file: str) -> dict[str, Any]:
     """The contents of an info file."""
     try:
         info = json.loads(text)
+        warn_if_json_changed(info, file)
     except (ValueError, RecursionError) as error:
         raise DataError(f"The info file {file!r} is not JSON: {error}.") from None
     if not isinstance(info, dict) or info.get("format") != "scena-images":
         raise DataError(f"{file!r} is not the info file of a data set of images.")
-    warn_if_json_changed(info, file)
+    if not _names_classes(info.get("classes", []), info.get("splits", {})):
+        raise DataError(f"The info file {file!r} is damaged: it does not say which classes there are.")
+    info.pop(IN_JSON, None)
     return info
+
+
+def _names_classes(classes: Any, splits: Any) -> bool:
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+        return False
+    counts = (
+        [split.get("classes") if isinstance(split, dict) else None for split in splits.values()]
+        if isinstance(splits, dict)
+        else [None]
+    )
+    return all(isinstance(count, dict) and count.keys() >= set(classes) for count in counts)
 
 
 def read_statistics(path: Any) -> tuple[list[float], list[float]]:

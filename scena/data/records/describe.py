@@ -56,9 +56,10 @@ def describe_records(path: Any) -> str:
 
 
 def _described_images(info: dict[str, Any]) -> list[str]:
-    splits = info["splits"]
-    rows = [(f"{len(info['classes'])} classes:", [f"{name:>10}" for name in splits])]
-    for name in info["classes"]:
+    splits = info.get("splits", {})
+    classes = info.get("classes", [])
+    rows = [(f"{len(classes)} classes:", [f"{name:>10}" for name in splits])]
+    for name in classes:
         rows.append((f"  {name}", [f"{split['classes'][name]:>10,}" for split in splits.values()]))
     width = max(_columns(name) for name, _ in rows)
     lines = ["  ".join([name + " " * (width - _columns(name)), *counts]) for name, counts in rows]

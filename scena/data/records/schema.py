@@ -62,9 +62,13 @@ class Schema:
             raise DataError(f"{file} is of version {value.get('version')}; this Scena reads version {VERSION}.")
         try:
             structure = _structure_from_json(value["structure"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{file} is incomplete: {type(error).__name__} {error}.") from None
-        return cls(structure, interleaved=bool(value.get("interleaved", False)))
+            return cls(structure, interleaved=bool(value.get("interleaved", False)))
+        except DataError as error:
+            raise DataError(f"{file}: {error}") from None
+        except RecursionError:
+            raise DataError(f"{file} is nested too deeply.") from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise DataError(f"{file} is no schema: {type(error).__name__}: {error}.") from None
 
     @classmethod
     def read(cls, path: Path) -> "Schema":
@@ -79,9 +83,9 @@ class Schema:
         """The schema in the JSON text of a file."""
         try:
             value = json.loads(text)
+            warn_if_json_changed(value, file)
         except (ValueError, RecursionError) as error:
             raise DataError(f"The schema {file!r} is not JSON: {error}.") from None
-        warn_if_json_changed(value, file)
         return cls.from_json(value, repr(file))
 
     def __eq__(self, other: object) -> bool:
@@ -231,10 +235,14 @@ def _structure_from_json(value: Any) -> Any:
     if value["shape"] is None and kind == "tensor":
         return AnyRankLeaf(key, dtype)
     shape = None if value["shape"] is None else tuple(None if size is None else int(size) for size in value["shape"])
+    if any(size is not None and size < 0 for size in shape or ()):
+        raise ValueError(f"{key} has a negative shape: {value['shape']}")
     if kind == "sparse":
         return SparseLeaf(key, dtype, shape)
     if shape is None:
         raise DataError(f"The schema gives {key!r} no shape.")
+    if value["stored"] not in ("bytes", "int64", "float", "raw"):
+        raise ValueError(f"{key} is stored as {value['stored']!r}")
     return Leaf(key, dtype, shape, stored=value["stored"],
                 ragged_rank=int(value.get("ragged_rank", 0)), optional=bool(value.get("optional", False)),
                 python=str(value.get("python", "")))  # fmt: skip

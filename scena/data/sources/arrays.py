@@ -86,11 +86,16 @@ def load_array(file: str) -> np.ndarray[Any, Any]:
             with np.load(source, allow_pickle=False) as archive:
                 if member not in archive:
                     raise DataError(f"{file!r}: name one of its arrays as {path.name}:array. It has {sorted(archive)}.")
-                return np.asarray(archive[member])
+                found = archive[member]
+                if not isinstance(found, np.ndarray):
+                    raise ValueError(f"{member} is no array")
+                return found
         # an array elsewhere is read as a whole, one on this machine is mapped
         return np.asanyarray(np.load(source, mmap_mode=None if is_remote(path) else "r", allow_pickle=False))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{str(path)!r} cannot be read as an array: {error}") from None
+    except (DataError, FileNotFoundError):
+        raise
+    except Exception as error:  # a header that is none makes numpy raise whatever its parsers do
+        raise DataError(f"{str(path)!r} cannot be read as an array: {_what(error)}") from None
 
 
 def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
@@ -101,15 +106,23 @@ def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
     place = located(path)
     try:
         opened = h5py.File(place.open("rb") if is_remote(place) else place, "r")
-    except OSError as error:
-        raise DataError(f"{path!r} cannot be read as an HDF5 file: {error}") from None
-    names = [name for name, item in opened.items() if hasattr(item, "shape")]
+        names = [name for name, item in opened.items() if hasattr(item, "shape")]
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
+        raise DataError(f"{path!r} cannot be read as an HDF5 file: {_what(error)}") from None
     if not member and len(names) == 1:
         member = names[0]
     if not hasattr(opened.get(member or "/"), "shape"):
         raise DataError(f"{file!r}: name one of its arrays as {place.name}:array. It has {sorted(names)}.")
     array: np.ndarray[Any, Any] = opened[member]
     return array
+
+
+def _what(error: Exception) -> str:
+    """The first line of what went wrong; numpy's advice to trust a file is no advice."""
+    text = (str(error).splitlines() or [""])[0]
+    if "allow_pickle" in text:
+        return "it holds Python objects, or is no array at all"
+    return f"{type(error).__name__}: {text}"
 
 
 def _common_length(arrays: Arrays) -> int:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from typing import Any
 
 from scena.data.errors import DataError
@@ -46,7 +47,10 @@ def _read(path: Any, params: RowGeneratorParams, targets: bool) -> list[tuple[st
     except UnicodeDecodeError as error:
         raise DataError(f"{str(path)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns = list(reader.fieldnames or [])
+    try:
+        columns = list(reader.fieldnames or [])
+    except csv.Error as error:
+        raise DataError(f"{str(path)!r} is not a table: {error} in its header.") from None
     twice = [c for c in columns if columns.count(c) > 1]
     if twice:
         raise DataError(
@@ -57,10 +61,17 @@ def _read(path: Any, params: RowGeneratorParams, targets: bool) -> list[tuple[st
     if missing:
         raise DataError(f"{str(path)!r} has no column {missing[0]!r}; it has {columns} (delimiter {delimiter!r}).")
     rows = []
-    for row in reader:
+    for row in _rows(reader, path):
         if None in row or None in row.values():
             raise DataError(
                 f"{path}:{reader.line_num}: the row does not have the {len(columns)} columns of the header."
             )
         rows.append((f"{path}:{reader.line_num}", dict(row)))
     return rows
+
+
+def _rows(reader: "csv.DictReader[str]", path: Any) -> Iterator[dict[str, str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: the table cannot be read: {error}. Is a quote missing?") from None

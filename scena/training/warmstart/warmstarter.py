@@ -12,7 +12,7 @@ import numpy as np
 from scena.model.errors import ModelError
 from scena.model.layer_file import read_layer_file
 from scena.model.layer_state import Layers, LayerState, set_layer
-from scena.training.checkpoint import STATE, CheckpointStore, LoadedCheckpoint
+from scena.training.checkpoint import STATE, CheckpointStore, LoadedCheckpoint, read_checkpoint
 from scena.training.errors import TrainingError
 from scena.training.run import TrainedScenario
 from scena.training.state import stored_layers
@@ -45,10 +45,9 @@ class WarmStarter:
     def read(self, path: Path) -> Weights:
         """The stored weights."""
         place = _place(path)
-        if place.is_file():
-            return sorted(read_tensors(place).items())
-        if (place / STATE).is_file():
-            return _checkpoint(place)
+        stored = stored_weights(place)
+        if stored is not None:
+            return stored
         if place != path:
             logger.info("Warm start from %s", place)
         return self.scenario.read_weights(place)
@@ -151,7 +150,22 @@ def _place(path: Path) -> Path:
 
 
 def _loaded(path: Path) -> LoadedCheckpoint:
-    return LoadedCheckpoint(int(path.name), *CheckpointStore(path.parent).load(int(path.name)))
+    tensors, state = read_checkpoint(path)
+    return LoadedCheckpoint(int(state.progress.get("step", 0)), tensors, state)
+
+
+def stored_weights(path: Path) -> Weights | None:
+    """The weights in a file of tensors or in a checkpoint, whatever its name; None if the path is neither.
+
+    Raises:
+        TrainingError: it is damaged.
+    """
+    if path.suffix == ".safetensors" and path.is_file():
+        try:
+            return sorted(read_tensors(path).items())
+        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            raise TrainingError(f"--warmstart.model {path} cannot be read: {error}.") from error
+    return _checkpoint(path) if (path / STATE).is_file() else None
 
 
 def _checkpoint(path: Path) -> Weights:

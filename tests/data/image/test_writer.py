@@ -1,7 +1,6 @@
 """Images into records: splits, processing, files as they are, bad input, interruption."""
 
 import io
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from scena.data.errors import DataError
 from scena.data.image.found import ImageEntry
 from scena.data.image.params import Processing, WriteImagesParams
 from scena.data.image.splits import balanced_splits
-from scena.data.image.statistics import read_statistics
+from scena.data.image.statistics import read_info, read_statistics
 from scena.data.image.writer import write_images
 from scena.data.records.record_set import RecordSet, splits_of
 from scena.params import ParamsError
@@ -30,7 +29,7 @@ def write(
     params.preparation = params.preparation.replace(**{k: v for k, v in options.items() if k in keys})
     info = write_images(params)
     folder = tmp_path / "out" / name
-    assert json.loads((folder / "info.json").read_text()) == info
+    assert read_info(folder) == info
     return info, {split: RecordSet(folder, split) for split in splits_of(folder)}
 
 
