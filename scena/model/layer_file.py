@@ -6,7 +6,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from scena.checksums import verify
+from scena.checksums import verify_tree
 from scena.model.errors import ModelError
 from scena.model.layer_state import LayerState, decode, encode
 
@@ -29,13 +29,13 @@ def read_layer_file(directory: Path) -> list[LayerState]:
     """
     path = directory / LAYERS
     try:
+        verify_tree(directory, LAYERS)  # also reports that it is missing
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode):
             raise ModelError(f"{path} is not a plain file.")
         if found.st_size > MOST_BYTES:
             raise ModelError(f"{path} has {found.st_size:,} bytes, more than layers can keep ({MOST_BYTES:,}).")
         content = path.read_bytes()
-        verify(path, content)
         return decode(load(content))
     except FileNotFoundError:
         return []
