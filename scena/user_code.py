@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 _PACKAGE = str(Path(__file__).parent) + "/"
-_PYTHON = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_PYTHON = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")})
 _IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 

@@ -7,6 +7,18 @@ class DataError(ScenaError, RuntimeError):
     """The data, or a processor working on it, is wrong."""
 
 
+class SampleError(DataError):
+    """One sample cannot be read or processed; others may be all right."""
+
+    def __str__(self) -> str:
+        return f"{self.reason.rstrip('.')}. Set on_error=skip to go on without such samples."
+
+    @property
+    def reason(self) -> str:
+        """What happened, for the log of a pipeline that skips."""
+        return str(self.args[0])
+
+
 class EmptyDataError(DataError):
     """A data set without a single sample."""
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from scena.data.errors import DataError
+from scena.data.errors import DataError, SampleError
 from scena.data.processor import Step, takes_rng
 from scena.data.rng import SampleRandom
 from scena.data.sample import Sample
+from scena.user_code import user_lines
 
 
 class MappingStep:
@@ -25,6 +26,12 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def place(error: BaseException) -> str:
+    """` (FILE:LINE)` of the user's code that an exception came from; empty if there is none."""
+    lines = user_lines(error.__traceback__)
+    return f" ({lines[-1]})" if lines else ""
+
+
 def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, index: int, part: int) -> Sample:
     """Applies mapping processors to one sample; an exception names the processor and the sample."""
     current = sample
@@ -38,8 +45,9 @@ def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, 
         except Exception as error:
             if not isinstance(current, Sample):
                 raise _no_sample(steps[steps.index(step) - 1], current, sample) from error
-            raise DataError(
-                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{_hint(error)}"
+            kind = DataError if (hint := _hint(error)) else SampleError
+            raise kind(
+                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{place(error)}{hint}"
             ) from error
     if not isinstance(current, Sample):
         raise _no_sample(steps[-1], current, sample)

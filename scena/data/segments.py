@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from scena.data.errors import DataError
-from scena.data.mapping import MappingStep, apply_steps, reason
+from scena.data.mapping import MappingStep, apply_steps, place, reason
 from scena.data.order import stream_samples
 from scena.data.piece import Piece
 from scena.data.plan import Segment
@@ -93,7 +93,7 @@ class ParallelSegment:
             raise
         except Exception as error:
             last = taken[-1].identity() if taken else "the start"
-            raise DataError(f"{step.name} failed at {last} of chunk {number}: {reason(error)}") from error
+            raise DataError(f"{step.name} failed at {last} of chunk {number}: {reason(error)}{place(error)}") from error
         result = []
         for part, sample in enumerate(made):
             try:
@@ -132,7 +132,7 @@ class GeneratingStep:
             except DataError:
                 raise
             except Exception as error:
-                raise DataError(f"{self.step.name} failed at {self.last}: {reason(error)}") from error
+                raise DataError(f"{self.step.name} failed at {self.last}: {reason(error)}{place(error)}") from error
             self.given += 1
             yield sample, self.given - 1, 0
 
@@ -194,7 +194,9 @@ def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
         except ScenaError:  # it says already what is wrong, as the model does that predicts samples for post-processing
             raise
         except Exception as error:
-            raise DataError(f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}") from error
+            raise DataError(
+                f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}{place(error)}"
+            ) from error
         if ordinal >= start:
             yield work.received(sample, ordinal), ordinal, 0
         ordinal += 1

@@ -2,7 +2,7 @@
 
 import logging
 
-from scena.data.errors import DataError
+from scena.data.errors import DataError, SampleError
 
 logger = logging.getLogger("scena.data")
 
@@ -18,6 +18,7 @@ class Skipped:
 
     def add(self, error: DataError | str) -> None:
         """Leaves a sample out; raises once too many were."""
+        error = error.reason if isinstance(error, SampleError) else error
         self.identities.append(str(error))
         if self.silent:
             return

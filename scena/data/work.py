@@ -6,10 +6,10 @@ from typing import Any
 
 from scena.data.clock import Clock
 from scena.data.collate import Collator
-from scena.data.errors import DataError
+from scena.data.errors import DataError, SampleError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
 from scena.data.guard import ReuseWatch, read_only
-from scena.data.mapping import MappingStep, reason
+from scena.data.mapping import MappingStep, place, reason
 from scena.data.modes import PipelineMode
 from scena.data.order import epoch_indices, limited_indices
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
@@ -185,10 +185,11 @@ class Work:
             try:
                 sample = read(index)
             except Exception as error:
-                failure = DataError(f"{type(source).__name__} failed to read sample {index}: {reason(error)}")
-                if self.skipped is None:
-                    raise failure from error
-                self.skipped.add(failure)
+                failure = SampleError(
+                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{place(error)}"
+                )
+                failure.__cause__ = error
+                self.failed(failure)
                 continue
             yield self.received(sample, index)
 

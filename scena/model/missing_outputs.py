@@ -1,6 +1,6 @@
 """Losses and metrics on a graph that lacks some of the outputs they need, as a prediction graph may.
 
-A missing output is replaced by a tensor without a value: in a graph of TensorFlow by a placeholder, whose dependents the graph
+A missing output is replaced by a tensor whose value means nothing: in a graph of TensorFlow by zeros, whose dependents the graph
 knows; elsewhere by a symbolic tensor of Keras, and whatever is computed from it is symbolic too.
 """
 
@@ -64,7 +64,8 @@ class MissingOutputs:
             from scena.model import tf_dependence
 
             if tf_dependence.tracing():
-                made = {name: tf_dependence.placeholder(spec) for name, spec in specs.items()}
+                some = next(iter(outputs.values()))
+                made = {name: tf_dependence.stand_in(spec, some) for name, spec in specs.items()}
                 return made, lambda value: tf_dependence.depends(value, made.values())
         batch = next(iter(outputs.values())).shape[0]
         return {

@@ -12,9 +12,14 @@ def tracing() -> bool:
     return not tf.executing_eagerly()
 
 
-def placeholder(spec: Any) -> tf.Tensor:
-    """A tensor without a value; a graph can hold it as long as nothing that is asked for depends on it."""
-    return tf.raw_ops.Placeholder(dtype=keras.backend.standardize_dtype(spec.dtype), shape=tf.TensorShape(spec.shape))
+def stand_in(spec: Any, like: Any) -> tf.Tensor:
+    """A tensor of this kind whose value means nothing, for as many samples as `like` has.
+
+    It has a value because TensorFlow runs some operations unasked, such as the checks of shapes in losses.
+    """
+    shape = [tf.shape(like)[0], *(1 if size is None else size for size in spec.shape[1:])]
+    made = tf.zeros(shape, keras.backend.standardize_dtype(spec.dtype))
+    return tf.ensure_shape(made, spec.shape)
 
 
 def depends(value: Any, origins: Iterable[tf.Tensor]) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 import threading
 import time
@@ -44,11 +45,18 @@ def test_exception_of_a_processor(processes: int) -> None:
     with pytest.raises(DataError) as caught:
         run(NumbersParams(), FaultParams(at=9), num_processes=processes)
     text = str(caught.value)
-    assert text.startswith("Fault failed on sample 9 (meta: {'id': 9}): ValueError: this picture is broken")
+    assert re.match(
+        r"Fault failed on sample 9 \(meta: \{'id': 9\}\): ValueError: this picture is broken \(toys.py:\d+\)\. "
+        r"Set on_error=skip to go on without such samples\.",
+        text,
+    )
     if processes:
         assert isinstance(caught.value, WorkerError)
-        assert 'raise ValueError("this picture is broken")' in text, "the worker's own traceback"
-        assert "In worker" in text
+        lines = text.splitlines()
+        assert lines[1].startswith("In worker ") and lines[2].startswith("  ") and len(lines) == 3, (
+            "the user's lines only"
+        )
+        assert lines[2].endswith('toys.py:120 in apply: raise ValueError("this picture is broken")'.partition(" ")[2])
     else:
         assert isinstance(caught.value.__cause__, ValueError)
 

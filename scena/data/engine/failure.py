@@ -1,24 +1,39 @@
 """An exception of a worker, told to the parent: its text, its traceback, and what kind it was."""
 
+import logging
 import signal
 import traceback
 from typing import Any
 
 from scena.data.errors import DataError, WorkerError
+from scena.user_code import user_lines
+
+logger = logging.getLogger("scena.data")
 
 _LIMIT = 50_000
 
 
 def describe_failure(error: BaseException) -> list[Any]:
-    """[message, traceback] of an exception."""
+    """[message, lines of the user's code, traceback] of an exception."""
     message = str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"
     text = "".join(traceback.format_exception(error))
-    return [message[:_LIMIT], text[-_LIMIT:]]
+    lines: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        lines += [
+            f"{line.file}:{line.number} in {line.function}: {line.text}" for line in user_lines(cause.__traceback__)
+        ]
+        cause = cause.__cause__ or cause.__context__
+    return [message[:_LIMIT], "\n".join(lines)[:_LIMIT], text[-_LIMIT:]]
 
 
-def raised(name: str, message: str, trace: str) -> WorkerError:
-    """The error to raise in the parent."""
-    return WorkerError(f"{message}\n\nIn {name}:\n{trace}")
+def raised(name: str, message: str, lines: str, trace: str) -> WorkerError:
+    """The error to raise in the parent: with the user's lines; the whole traceback where there are none, else in the log."""
+    logger.debug("In %s:\n%s", name, trace)
+    if not lines:
+        return WorkerError(f"{message}\n\nIn {name}:\n{trace}")
+    told = "\n".join(f"  {line}" for line in lines.splitlines())
+    return WorkerError(f"{message}\nIn {name} (SCENA_LOG_LEVEL=debug shows the whole traceback):\n{told}")
 
 
 def died(name: str, status: int | None) -> WorkerError:
