@@ -99,6 +99,10 @@ class LAV:
             self.params.print_limit = before
         return self.results
 
+    def retrace(self) -> None:
+        """Compiles anew: a layer has other tensors than before."""
+        self._engine.retrace()
+
     def predict_batch(self, batch: Batch) -> Arrays:
         """The outputs of one batch; its losses and metrics are counted."""
         with naming_bad_data([batch], "LAV"):

@@ -27,6 +27,9 @@ class Engine(Protocol):
     def graph(self) -> Any:
         """The TensorFlow graph of a block of training steps; None where there is none."""
 
+    def retrace(self) -> None:
+        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
+
 
 class PredictionEngine(Protocol):
     """Runs a prediction model batch by batch; may be called from several threads."""

@@ -45,9 +45,16 @@ class JaxEngine:
         _check_step(model, "test_step")
         self._model = model
         model.built = True  # it holds a graph whose variables exist; Keras would run it once more to find that out
-        self._train_step = model.train_step if eager else jax.jit(model.train_step, donate_argnums=0)
-        self._test_step = model.test_step if eager else jax.jit(model.test_step)
-        self._evaluate_step = self._evaluated if eager else jax.jit(self._evaluated)
+        self._eager = eager
+        self.retrace()
+
+    def retrace(self) -> None:
+        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
+        model, eager = self._model, self._eager
+        # functions of their own: JAX remembers what it has compiled by function
+        self._train_step = model.train_step if eager else jax.jit(_another(model.train_step), donate_argnums=0)
+        self._test_step = model.test_step if eager else jax.jit(_another(model.test_step))
+        self._evaluate_step = self._evaluated if eager else jax.jit(_another(self._evaluated))
 
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
         """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""
@@ -117,6 +124,10 @@ class JaxPredictor:
     def predict(self, inputs: Arrays) -> Arrays:
         """The named outputs of one batch."""
         return _own_arrays(self._call(_read(self._groups), inputs))
+
+
+def _another(function: Any) -> Any:
+    return lambda *arguments: function(*arguments)
 
 
 def _batches(inputs: Arrays, targets: Arrays) -> list[dict[str, Arrays]]:

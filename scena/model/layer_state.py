@@ -100,6 +100,20 @@ class Layers:
             if place not in without and _derives(layer):
                 set_layer(path, layer, _read(place, path, layer))
 
+    def derived_from_trained(self) -> bool:
+        """Whether there is a layer that may derive tensors from variables which are trained."""
+        return any(_derives(layer) and layer.trainable_variables for _, layer in self.stateful().values())
+
+    def refresh_trained(self) -> bool:
+        """Makes such layers derive their tensors anew; returns whether one of them has another tensor now."""
+        changed = False
+        for place, (path, layer) in self.stateful().items():
+            if _derives(layer) and layer.trainable_variables:
+                before = _tensors(layer)
+                set_layer(path, layer, _read(place, path, layer))
+                changed = changed or _tensors(layer) != before
+        return changed
+
     def quantized(self) -> list[LayerState]:
         """The states of quantized layers, without anything else in them."""
         found = ((place, path, layer, _quantization(layer)) for place, (path, layer) in self.stateful().items())
@@ -213,6 +227,11 @@ def _derives(layer: Any) -> bool:
     if _is_lookup(layer) or isinstance(layer, keras.layers.Discretization):
         return False
     return any(_overridden(layer, hook) for hook in ("load_own_variables", "finalize_state"))
+
+
+def _tensors(layer: Any) -> dict[str, int]:
+    """Which tensors a layer holds as attributes."""
+    return {name: id(value) for name, value in vars(layer).items() if keras.ops.is_tensor(value)}
 
 
 def _quantization(layer: Any) -> str | None:

@@ -42,14 +42,19 @@ class TensorFlowEngine:
         self._eager = eager
         self._xla = xla
         self._names: dict[str, list[str]] = {}
+        self._data = {"inputs": _signature(input_specs), "targets": _signature(target_specs)}
+        self._blocks = block_signature(input_specs, target_specs)
+        self.retrace()
+
+    def retrace(self) -> None:
+        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
+        model = self._model
         # not the whole block: XLA would compile anew for each number of steps
-        self._train_step = tf.function(model.train_step, jit_compile=True) if xla else model.train_step
-        self._test_step = tf.function(model.test_step, jit_compile=True) if xla else model.test_step
-        data = {"inputs": _signature(input_specs), "targets": _signature(target_specs)}
-        blocks = block_signature(input_specs, target_specs)
-        self._train = self._compile(self._train_steps, blocks)
-        self._test = self._compile(self._test_steps, blocks)
-        self._evaluate = self._compile(self._evaluate_step, data)
+        self._train_step = tf.function(model.train_step, jit_compile=True) if self._xla else model.train_step
+        self._test_step = tf.function(model.test_step, jit_compile=True) if self._xla else model.test_step
+        self._train = self._compile(self._train_steps, self._blocks)
+        self._test = self._compile(self._test_steps, self._blocks)
+        self._evaluate = self._compile(self._evaluate_step, self._data)
 
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
         """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""

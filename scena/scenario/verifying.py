@@ -13,6 +13,7 @@ from scena.devices.backend import on_tensorflow
 from scena.errors import ScenaError
 from scena.model.isolation import unnoticed
 from scena.model.precision import precision_policy
+from scena.params import to_raw
 from scena.prediction.convert.difference import Arrays, difference
 from scena.scenario.errors import ScenarioError
 from scena.scenario.loading import load_export
@@ -60,6 +61,13 @@ class ExportCheck:
         self._built = built
         self._precision = precision
         self._runs: dict[str, Callable[[Arrays], Arrays]] = {}
+        self._kept: tuple[Any, BuiltModel] | None = None
+        self.keep = False
+        """Whether the model that was read back is kept for the next export with the same parameters; it takes memory until then."""
+
+    def retrace(self) -> None:
+        """Compiles anew: a layer of the model in memory has other tensors than before."""
+        self._runs = {}
 
     def expect(self, inputs: Arrays) -> Expected | None:
         """Runs the model in memory; None, with a warning, if that is not possible in this way, or gives something else each time."""
@@ -95,10 +103,7 @@ class ExportCheck:
         """
         with unnoticed():
             try:
-                export = load_export(directory, self._scenario)
-                export.code_compared = True
-                with precision_policy(self._precision):
-                    built = export.build()
+                built = self._read(directory)
                 for variable, value in zip(_seeds(built), expected.seeds, strict=False):
                     variable.assign(value)
                 outputs = _outputs(built, expected.inputs, {})
@@ -132,6 +137,18 @@ class ExportCheck:
             wanted = Expected(expected.inputs, {graph: outputs}, [])
             tolerance = SAVED_MODEL_TOLERANCES[self._precision]
             self._compare(str(name / folder), wanted, {graph: received}, tolerance, WHOLE_NUMBERS)
+
+    def _read(self, directory: Path) -> "BuiltModel":
+        export = load_export(directory, self._scenario)
+        export.code_compared = True
+        params = to_raw(export.trainer_params)
+        if self._kept is not None and self._kept[0] == params:
+            self._kept[1].load(directory)
+            return self._kept[1]
+        with precision_policy(self._precision):
+            built = export.build()
+        self._kept = (params, built) if self.keep else None
+        return built
 
     def _compare(
         self, name: str, expected: Expected, received: dict[str, Arrays], tolerance: float, whole_numbers: float

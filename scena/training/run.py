@@ -1,7 +1,7 @@
 """`TrainingRun`: what one training consists of while it runs; the loop, the callbacks and the checkpoints share it."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,6 +31,9 @@ class Validation(Protocol):
 
     def run(self, source: Any, progress: Any = None) -> dict[str, float]:
         """Named results on the source."""
+
+    def retrace(self) -> None:
+        """Compiles anew: a layer has other tensors than before."""
 
 
 class TrainedScenario(Protocol):
@@ -167,11 +170,27 @@ class TrainingRun:
     verification: "Verification | None" = None
     """Compares exports with the model in memory, if that is asked for."""
 
-    def averaged_weights(self) -> "AbstractContextManager[None]":
+    retraces: "list[Callable[[], None]]" = field(default_factory=list)
+    """Called when a layer has replaced a tensor that compiled functions hold."""
+
+    @contextmanager
+    def averaged_weights(self) -> Iterator[None]:
         """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""
+        from scena.model.layer_state import Layers
         from scena.training.averaging import averaged_weights
 
-        return averaged_weights(self.model, self.average)
+        layers = Layers(self.built.root, self.model)
+        derived = layers.derived_from_trained()
+        with averaged_weights(self.model, self.average):
+            if derived and layers.refresh_trained():
+                self._retrace()
+            yield
+        if derived and self.average is not None and layers.refresh_trained():
+            self._retrace()
+
+    def _retrace(self) -> None:
+        for retrace in self.retraces:
+            retrace()
 
     @property
     def paths(self) -> RunPaths:

@@ -200,6 +200,8 @@ class Trainer:
         if run.team is not None:
             run.team.begin()
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
+        run.retraces += [run.engine.retrace if run.team is None else run.team.begin]
+        run.retraces += [part.retrace for part in (lav, run.verification) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         rehearsal = SanityCheck(run, [*own, *callbacks], lav).run if params.sanity_check and before is None else None
         loop = TrainingLoop(run, [*own, *callbacks], lav, state, requests, rehearsal)
@@ -261,6 +263,8 @@ class Trainer:
 
     def _write_exports(self, run: TrainingRun) -> None:
         verification = run.verification
+        if verification is not None:
+            verification.finish()
         result = {"epoch": run.progress.epoch, "step": run.progress.step, **(self.history[-1] if self.history else {})}
         if self.params.export_final:
             with run.averaged_weights():

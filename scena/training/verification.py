@@ -38,6 +38,14 @@ class Verification:
             self._samples = {name: np.array(value[:SAMPLES]) for name, value in arrays.items()}
             self._of_validation = validation
 
+    def finish(self) -> None:
+        """The training is over: what comes now are its last exports, one after the other."""
+        self._check.keep = True
+
+    def retrace(self) -> None:
+        """Compiles anew: a layer has other tensors than before."""
+        self._check.retrace()
+
     def expect(self) -> Any:
         """What the model puts out now; None if it cannot be verified."""
         return self._check.expect(self._inputs())

@@ -59,6 +59,24 @@ class Offset(layers.Layer):
         return (x - self.offset) * self.factor
 
 
+class Cached(layers.Layer):
+    """A user's layer: trains its weight, and predicts with a tensor that is derived from it when it is read."""
+
+    def build(self, input_shape: Any) -> None:
+        self.scale = self.add_weight(shape=(input_shape[-1],), initializer="ones", name="scale")
+        self.derive()
+
+    def derive(self) -> None:
+        self.squared = ops.square(ops.convert_to_tensor(self.scale))
+
+    def load_own_variables(self, store: Any) -> None:
+        super().load_own_variables(store)
+        self.derive()
+
+    def call(self, x: Any, training: bool | None = None) -> Any:
+        return (x - 50.0) * (ops.square(self.scale) if training else self.squared)
+
+
 class Forgetful(layers.Layer):
     """A user's layer that keeps something nobody can know of."""
 
@@ -79,6 +97,7 @@ class DerivedGraph(GraphBase[DerivedModelParams]):
             "quantized": lambda: layers.Dense(3),
             "float8": lambda: layers.Dense(3),
             "whitening": lambda: Whitening(),
+            "cached": lambda: Cached(),
             "string": lambda: layers.StringLookup(max_tokens=9, output_mode="multi_hot", pad_to_max_tokens=True),
             "text": lambda: layers.TextVectorization(
                 max_tokens=20, standardize=None, output_mode="count", pad_to_max_tokens=True
@@ -103,6 +122,8 @@ class DerivedGraph(GraphBase[DerivedModelParams]):
                 found.append(layer((x - 50.0) / 10.0))
             elif kind in ("normalization", "given", "whitening"):
                 found.append(layer(x))
+            elif kind == "cached":
+                found.append(layer(x, training=training))
             elif kind == "discretization":
                 found.append(ops.cast(layer(x), "float32"))
             elif kind == "integer":
@@ -124,7 +145,7 @@ class DerivedGraph(GraphBase[DerivedModelParams]):
         for kind, layer in self.parts.items():
             if kind in ("quantized", "float8"):
                 layer.quantize("int8" if kind == "quantized" else "float8")
-            elif kind != "given":
+            elif kind not in ("given", "cached"):
                 layer.adapt(data[columns.get(kind, "x")])
 
 

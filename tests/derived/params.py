@@ -2,7 +2,7 @@
 
 from scena import DataBaseParams, DataGeneratorParams, ModelBaseParams, ScenarioBaseParams, param
 
-NUMBERS = ("normalization", "given", "discretization", "integer", "quantized", "float8", "whitening")
+NUMBERS = ("normalization", "given", "discretization", "integer", "quantized", "float8", "whitening", "cached")
 WORDS = ("string", "text", "tf_idf", "synonyms")
 
 

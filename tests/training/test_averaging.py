@@ -13,6 +13,7 @@ from scena.training.averaging import automatic_decay, create_average
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
 from scena.training.optimizers.params import SGD, Adam
+from scena.training.schedules.params import Constant
 from scena.training.trigger import Trigger
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, train_toy
@@ -132,3 +133,18 @@ def test_the_flag_has_its_old_name_too_and_says_what_is_wrong(capsys: Any) -> No
     assert main(["params", "tests.toy", "--trainer.ema_decay", "-0.5"]) == 2
     assert "-1 for an automatic one" in capsys.readouterr().err
     assert math.isclose(automatic_decay(0), 0.0)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_tensors_derived_from_trained_weights_follow_them(tmp_path: Path, decay: float) -> None:
+    """Validation, LAV and the export agree, also with the average; the verification of exports would find a difference."""
+    from tests.derived.params import RowsParams
+    from tests.derived.scenario import DerivedScenario
+
+    history = train_toy(
+        tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=["cached"], ema_decay=decay, export_final=True,
+        lav_every_n=Trigger(1), learning_rate=Constant(lr=0.05), epochs=2,
+    ).history  # fmt: skip
+    exported = DerivedScenario.create_lav(tmp_path / "run" / "export").run(RowsParams())
+    assert history[-1]["val_loss"] == pytest.approx(history[-1]["lav_loss"], abs=1e-6)
+    assert exported["loss"] == pytest.approx(history[-1]["lav_loss"], abs=1e-6)
