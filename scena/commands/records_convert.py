@@ -37,13 +37,13 @@ DESCRIPTION = (
 def run(arguments: list[str]) -> int:
     """Converts a data set."""
     named = bool(arguments) and not arguments[0].startswith("-")
-    if not named and any(word in ("-h", "--help") for word in arguments):
+    own = find_object(arguments[0]) if named and ":" in arguments[0] else None
+    if (not named or own is not None) and any(word in ("-h", "--help") for word in arguments):
         parse(ConvertOptions(), ["--help"], prog="scena records convert [SCENARIO]", description=DESCRIPTION)
     options, rest = parse_options(ConvertOptions, arguments[1:] if named else arguments)
     if named == (options.dataset is not None):
         raise ParamsError("name a scenario (scena records convert SCENARIO …) or a data set (--dataset NAME).")
     import_modules(options.modules)
-    own = find_object(arguments[0]) if named and ":" in arguments[0] else None
     if named and own is None:
         sources = _of_scenario(arguments[0], rest, options)
     else:

@@ -8,6 +8,7 @@ from scena.data.datasets.params import (
     SplitSourceParams,
 )
 from scena.data.image.augment.params import ImagePipelineParams
+from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.params import param
 from scena.training.pipeline_params import TrainerPipelineParamsBase
@@ -26,8 +27,8 @@ class ImagePipelines(TrainerPipelineParamsBase):
 
     def train_gen(self) -> DataGeneratorParams:
         """The data set, with the split of the training."""
-        return self.source.shared(self.train.split or self.source.split, self.val.split)
+        return self.source.shared(PipelineMode.TRAINING, self.train.split or self.source.split, self.val.split)
 
     def val_gen(self) -> DataGeneratorParams | None:
         """The data set, with the split of the validation: never, unless named, what is trained on."""
-        return self.source.shared(self.val.split, self.train.split or self.source.split)
+        return self.source.shared(PipelineMode.EVALUATION, self.train.split or self.source.split, self.val.split)

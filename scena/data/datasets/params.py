@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Self
 
 from scena.data.location import Location
+from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.params.declare import param
 from scena.params.errors import ParamsError
@@ -16,28 +17,31 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
 
     split: str | None = param(None, help=SPLIT_HELP)
     split_seed: int = param(0, ge=0, lt=2**32, help="seed of that tenth")
-    beside: list[str] = param([], hidden=True, help="in a training: what the other of training and validation reads")
+    sides: list[str] = param(
+        [], hidden=True, help="in a training: what it and its validation read, and of which data set"
+    )
 
-    def shared(self, split: str | None, other: str | None) -> Self:
-        """One side of a training: what it reads, and what the other side does."""
-        return self.replace(split=split, beside=[other or "", self._identity()])
+    def shared(self, mode: PipelineMode, train: str | None, validation: str | None) -> Self:
+        """One side of a training, which knows what both sides read."""
+        split = train if mode is PipelineMode.TRAINING else validation
+        return self.replace(split=split, sides=[train or "", validation or "", self._identity()])
 
     def for_training(self) -> Self:
         """The split that was named, or what it is by default."""
-        return self.shared(self.split, None)
+        return self.shared(PipelineMode.TRAINING, self.split, None)
 
     def for_validation(self) -> Self:
         """What is validated on by default, without what the training reads."""
-        return self.shared(None, self.split)
+        return self.shared(PipelineMode.EVALUATION, self.split, None)
 
-    def other_split(self) -> str | None:
-        """What the other side of the training reads. For a split that is named, only the very data set of the training counts."""
-        if not self.beside or (self.split is not None and self.beside[1] != self._identity()):
+    def known_sides(self) -> tuple[str, str] | None:
+        """What the training and its validation read. For a split that is named, only the very data set of the training counts."""
+        if not self.sides or (self.split is not None and self.sides[2] != self._identity()):
             return None
-        return self.beside[0]
+        return self.sides[0], self.sides[1]
 
     def _identity(self) -> str:
-        return repr(self.replace(split=None, beside=[]))
+        return repr(self.replace(split=None, sides=[]))
 
 
 class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):

@@ -28,7 +28,7 @@ class SplitSource(RandomAccessGenerator[P]):
         self.classes: list[str] | None = None
         self.counts = self.open()
         splits = Splits(self.counts, params.split_seed, self.title(), self.labels)
-        self._parts: list[Part] = splits.choose(params.split, mode, params.other_split())
+        self._parts: list[Part] = splits.choose(params.split, mode, params.known_sides())
         self._ends = np.cumsum([len(places) for _, places in self._parts])
 
     @abstractmethod

@@ -50,39 +50,47 @@ class Splits:
         self.train = next((known for known in TRAIN_NAMES if known in counts), only)
         self.validation = next((known for known in VALIDATION_NAMES if known in counts), None)
 
-    def choose(self, split: str | None, mode: PipelineMode, other: str | None = None) -> list[Part]:
+    def choose(self, split: str | None, mode: PipelineMode, sides: tuple[str, str] | None = None) -> list[Part]:
         """The samples that a pipeline reads.
 
         Args:
             split: as above. None: the training split to train on, the validation split to validate on. A data set without a
                 validation split is validated on a seeded tenth of its training split, which is then not trained on.
             mode: whether to train or to validate.
-            other: in a training, what the other of the two reads ("" if nothing is said about it); None: there is no other.
+            sides: what a training and its validation read of this data set ("" if nothing is said); None: there is no training.
                 Neither gets what the other one has, unless the user named it.
         """
-        training = mode is PipelineMode.TRAINING
-        if split is not None and other is None and not (self._kept(split) and not training):
-            return [(term.name, term.places) for term in self._terms(split)]
-        if training:
-            validation = None if not other or self._kept(other) else other
-            return self._divided(None if split is None else self._terms(split), validation)[0]
-        if split is None and self.train is None and self.validation is None and len(self.counts) == 1:
+        if mode is PipelineMode.TRAINING:
+            terms = None if split is None else self._terms(split)
+            if terms is not None and sides is None:
+                return _parts(terms)
+            return self._divided(terms, self._named(sides[1]) if sides else None)[0]
+        named = self._named(split)
+        if named is not None:
+            checked = _parts(self._terms(named))
+            if sides is None:
+                return checked
+            read = self._divided(self._terms(sides[0]) if sides[0] else None, self._named(sides[1]))[0]
+        elif self.train is None and self.validation is None and len(self.counts) == 1:
             return self._whole(next(iter(self.counts)))  # a test set on its own
-        trained = self._terms(other, known_only=True) if other else []  # other data may lack its splits
-        read, checked = self._divided(trained or None, None if split is None or self._kept(split) else split)
+        else:
+            trained = (
+                self._terms(sides[0], known_only=True) if sides and sides[0] else []
+            )  # other data may lack its splits
+            read, checked = self._divided(trained or None, None)
         self._tell(read, checked)
         return checked
 
     def _divided(self, terms: list[_Term] | None, validation: str | None) -> tuple[list[Part], list[Part]]:
         """What is trained on, and what is validated on."""
         if validation is not None:
-            named = [(term.name, term.places) for term in self._terms(validation)]
+            named = _parts(self._terms(validation))
             if terms is None:
                 name = self._train_name()
                 return self._not_empty([(name, self._without(name, named))], validation), named
-            return [(term.name, term.places) for term in terms], named
+            return _parts(terms), named
         if self.validation is not None:
-            read = [(term.name, term.places) for term in terms] if terms else self._whole(self._train_name())
+            read = _parts(terms) if terms else self._whole(self.train) if self.train is not None else []
             rest = self._without(self.validation, read)
             if not len(rest):
                 raise self._nothing_left()
@@ -93,7 +101,7 @@ class Splits:
         name = self._train_name()
         terms = terms or [_Term(name, np.arange(self.counts[name]), True)]
         # who writes `train` leaves the tenth to the validation; who writes train[:100] wants just these
-        free = self._without(name, [(term.name, term.places) for term in terms if not term.whole])
+        free = self._without(name, _parts([term for term in terms if not term.whole]))
         count = self.counts[name]
         tenth = min(len(free), max(1, count // 10)) if count > 1 else 0
         if count > 1 and not tenth:
@@ -108,9 +116,9 @@ class Splits:
         ]
         return read, kept
 
-    def _kept(self, split: str) -> bool:
-        """Whether a name stands for the automatic validation: the data set has no split of just that name."""
-        return split in VALIDATION_NAMES and split not in self.counts
+    def _named(self, split: str | None) -> str | None:
+        """A split for validation that was named; None for the automatic one, for which `validation` stands where there is none."""
+        return None if not split or (split in VALIDATION_NAMES and split not in self.counts) else split
 
     def _whole(self, name: str) -> list[Part]:
         return [(name, np.arange(self.counts[name]))]
@@ -186,6 +194,10 @@ class Splits:
         if name in VALIDATION_NAMES and self.validation is not None:
             return self.validation
         return name
+
+
+def _parts(terms: list[_Term]) -> list[Part]:
+    return [(term.name, term.places) for term in terms]
 
 
 def _bound(text: str | None, count: int, default: int) -> int:

@@ -26,16 +26,14 @@ COUNTS = {"train": 200, "test": 30}
 
 
 def places(split: str | None, mode: PipelineMode = TRAINING, counts: dict[str, int] = COUNTS, seed: int = 0,
-           other: str | None = None) -> Any:  # fmt: skip
-    return [(name, part.tolist()) for name, part in Splits(counts, seed, "The data set").choose(split, mode, other)]
+           sides: tuple[str, str] | None = None) -> Any:  # fmt: skip
+    return [(name, part.tolist()) for name, part in Splits(counts, seed, "The data set").choose(split, mode, sides)]
 
 
 def sides(train: str | None, validation: str | None, counts: dict[str, int] = COUNTS) -> Any:
     """What a training reads, and what its validation does, as sets of (split, place)."""
-    parts = (
-        places(train, TRAINING, counts, other=validation or ""),
-        places(validation, EVALUATION, counts, other=train or ""),
-    )
+    both = (train or "", validation or "")
+    parts = places(train, TRAINING, counts, sides=both), places(validation, EVALUATION, counts, sides=both)
     return [{(name, place) for name, members in side for place in members} for side in parts]
 
 
@@ -89,6 +87,15 @@ def test_what_the_other_side_names_is_left_to_it(caplog: pytest.LogCaptureFixtur
     assert "The data set: 20 of the 20 validation samples are trained on." in caplog.text
 
 
+def test_a_model_may_be_validated_on_any_split(caplog: pytest.LogCaptureFixture) -> None:
+    assert len(places("train", EVALUATION, sides=("", ""))[0][1]) == 200
+    assert "180 of the 200 validation samples are trained on." in caplog.text
+    caplog.clear()
+    assert len(places("test", EVALUATION, sides=("train[:50%]", "train[50%:]"))[0][1]) == 30
+    assert "trained on" not in caplog.text
+    assert places(None, EVALUATION, {"validation": 3, "test": 4}) == [("validation", [0, 1, 2])]
+
+
 def test_a_training_that_leaves_nothing_to_validate_on_is_refused() -> None:
     for train, counts in (("train[:]", COUNTS), ("train+validation", {"train": 9, "validation": 3})):
         with pytest.raises(
@@ -101,7 +108,7 @@ def test_a_training_that_leaves_nothing_to_validate_on_is_refused() -> None:
 
 def test_sets_with_one_split() -> None:
     assert places(None, EVALUATION, {"test": 7}) == [("test", list(range(7)))]
-    assert places(None, PipelineMode.PREDICTION, {"test": 7}, other="train") == [("test", list(range(7)))]
+    assert places(None, PipelineMode.PREDICTION, {"test": 7}, sides=("train", "")) == [("test", list(range(7)))]
     with pytest.raises(DataError, match="none of which is for training"):
         places(None, TRAINING, {"test": 7})
     assert len(places(None, TRAINING, {"data": 50})[0][1]) == 45
