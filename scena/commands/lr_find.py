@@ -13,7 +13,7 @@ from scena.params import parse, parse_options
 from scena.training.rate_finder_params import RateFinderParams
 
 DESCRIPTION = """Trains for some batches with a learning rate that grows from --lowest to --highest, draws the loss into a
-plot, and suggests the rate at which two thirds of its first fall are done. It suggests nothing if the fall does not stand out from
+plot, and suggests the rate at which three quarters of its first fall are done. It suggests nothing if the fall does not stand out from
 the noise, or reaches beyond the rates that are tried. Nothing else is written."""
 
 
@@ -51,5 +51,5 @@ def run(arguments: list[str]) -> int:
     if found.suggestion is None:
         raise TrainingError(f"{found.refusal} The losses are in {options.picture}.")
     print(f"--learning_rate.lr {found.suggestion:.2g}")
-    print(f"# two thirds of the first fall of the loss ({len(found.rates)} batches tried; plot: {options.picture})")
+    print(f"# three quarters of the first fall of the loss ({len(found.rates)} batches tried; plot: {options.picture})")
     return 0

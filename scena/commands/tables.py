@@ -3,9 +3,12 @@
 import sys
 from collections.abc import Sequence
 
+from scena.escaping import one_line
+
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table to standard output."""
+    """Prints a table to standard output; names of runs and values cannot steer the terminal."""
+    columns, rows = [one_line(column) for column in columns], [[one_line(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table

@@ -6,7 +6,7 @@ import numpy as np
 
 from scena.training.errors import TrainingError
 
-REACHED = 2 / 3
+REACHED = 3 / 4
 """The suggested rate is the one at which this share of the fall is done: where the loss still falls fast, and well below the rate at which
 it rises again. It hardly depends on where exactly noise puts the lowest point."""
 RISE = 0.25
@@ -20,7 +20,7 @@ SIGNIFICANT = 6.0
 
 
 def suggest(rates: list[float], losses: list[float], smoothing: float) -> float:
-    """The rate at which two thirds of the first real fall of the loss are done.
+    """The rate at which three quarters of the first real fall of the loss are done.
 
     Args:
         rates: the rates in growing order, at equal ratios.

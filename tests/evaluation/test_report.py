@@ -72,6 +72,73 @@ def test_other_outputs_are_shown_as_examples() -> None:
     assert collected.errors == [] and len(collected.first) == EXAMPLES
 
 
+def spam(index: int, shape: tuple[int, ...] = (), numbered: bool = True) -> Sample:
+    """A scalar probability that is wrong every third time, and surest of it at the end; a logit beside it."""
+    right, target = index % 3 > 0, index % 2
+    sure = 0.5 + index / 200
+    one = sure if (target == 1) == right else 1 - sure
+    outputs: dict[str, Any] = {"logit": np.float32(np.log(one / (1 - one))), "p": np.full(shape, one, "float32")}
+    if numbered:
+        outputs["class"] = np.int64(one >= 0.5)
+    return Sample(
+        inputs={"x": np.zeros(3)},
+        targets={"y": np.full(shape, target, "float32" if shape else "int32")},
+        outputs=outputs,
+    )
+
+
+@pytest.mark.parametrize(("shape", "numbered"), [((), True), ((), False), ((1,), False), ((1,), True)])
+def test_a_scalar_probability_has_sorted_errors_and_curves(
+    tmp_path: Path, shape: tuple[int, ...], numbered: bool
+) -> None:
+    collected = Collected()
+    for index in range(1, 91):
+        collected(spam(index, shape, numbered))
+    matrix = collected.confusion()
+    assert matrix.shape == (2, 2) and matrix.sum() == 90 and np.trace(matrix) == 60
+    scores = [error.score or 0 for error in collected.errors]
+    assert scores == sorted(scores, reverse=True) and scores[0] == pytest.approx(0.95) and len(scores) == EXAMPLES
+    report = Report(tmp_path, "spam")
+    report.add_model("best", collected, Evaluator(None))
+    text = report.write({}).read_text()
+    assert "Receiver operating characteristic</figcaption>" in text and "Precision and recall</figcaption>" in text
+    assert "1 instead of 0 (p = 0.95)" in text
+
+
+def test_numbers_that_only_look_like_probabilities_at_first_are_none() -> None:
+    collected = Collected()
+    for value in (0.3, 0.7, 1.4):
+        collected(Sample(inputs={}, targets={"y": np.float32(1)}, outputs={"y": np.float32(value)}))
+    assert not collected.is_classes and collected.errors == [] and len(collected.first) == 3
+    collected = Collected()
+    for target in (0.0, 1.0, 0.5):
+        collected(Sample(inputs={}, targets={"y": np.float32(target)}, outputs={"y": np.float32(0.4)}))
+    assert not collected.is_classes
+
+
+def test_all_pictures_of_a_sample_are_shown_and_names_are_text(tmp_path: Path) -> None:
+    class Named(Evaluator[Any]):
+        def class_names(self) -> list[str]:
+            return ["$\\frac{", "<b>\x1b[31m"]
+
+    collected = Collected()
+    for index in range(4):
+        collected(
+            Sample(
+                inputs={"left": np.zeros((8, 8)), "ri<ght": np.ones((8, 8, 3)), "age": np.float32(7)},
+                targets={"y": np.int32(index % 2)},
+                outputs={"p": np.array([0.2, 0.8], "float32")},
+                meta={"file": "a\x1b[2J.png"},
+            )
+        )
+    report = Report(tmp_path, "pairs")
+    report.add_model("best", collected, Named(None))
+    text = report.write({}).read_text()
+    assert text.count('alt="left"') == text.count('alt="ri&lt;ght"') == 2  # both pictures of the two errors
+    assert "inputs age: 7" in text and "\x1b" not in text and r"\x1b[2J.png" in text
+    assert "&lt;b&gt;" in text and "<b>" not in text
+
+
 def test_curves() -> None:
     recall, precision, false_rate = curves(np.array([True, False, True, False]), np.array([0.9, 0.8, 0.8, 0.1]))
     assert recall.tolist() == [0, 0.5, 1, 1]

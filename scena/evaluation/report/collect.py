@@ -25,97 +25,167 @@ class Example(NamedTuple):
     score: float | None
 
 
-class Collected:
-    """Called with each sample; finds out by itself whether the outputs are classes.
+class _ContradictionError(Exception):
+    """A sample does not fit what was taken for classes."""
 
-    They are if there is a target that is a single whole number, and an output that is a vector of probabilities, or a single whole
-    number.
+
+class Reading:
+    """One way to read classes from samples, and what was counted so.
+
+    Args:
+        target: the name of the target class.
+        scores: the name of a vector of probabilities, or of the single probability of class 1.
+        predicted: the name of the predicted class, if there is no vector.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, target: str, scores: str | None, predicted: str | None) -> None:
+        self._target, self._scores, self._predicted = target, scores, predicted
         self.pairs: dict[tuple[int, int], int] = {}
         """How often each (target, predicted) class was met."""
         self.targets: list[int] = []
         self.scores: list[np.ndarray] = []
-        self.first: list[Example] = []
         self._wrong: list[tuple[float, int, Example]] = []
-        self._keys: tuple[str | None, str | None, str | None] | None = None
+        self._count = 0
 
-    def __call__(self, sample: Sample) -> None:
-        """Keeps what is needed of a sample."""
-        self.count += 1
+    def add(self, sample: Sample) -> tuple[int, int, float | None]:
+        """Counts a sample; returns its target, the predicted class and the score of that."""
         target, scores, predicted = self._classes(sample)
-        score = float(scores[predicted]) if scores is not None and predicted is not None else None
-        if len(self.first) < EXAMPLES:
-            self.first.append(_example(sample, target, predicted, score))
-        if target is None or predicted is None:
-            return
+        score = float(scores[predicted]) if scores is not None else None
+        self._count += 1
         self.pairs[target, predicted] = self.pairs.get((target, predicted), 0) + 1
         if scores is not None and len(self.targets) < SCORED:
             self.targets.append(target)
             self.scores.append(np.asarray(scores, "float32"))
         if target != predicted:
-            entry = (score or 0.0, -self.count, _example(sample, target, predicted, score))
+            entry = (score or 0.0, -self._count, _example(sample, target, predicted, score))
             if len(self._wrong) < EXAMPLES:
                 heapq.heappush(self._wrong, entry)
             elif entry[:2] > self._wrong[0][:2]:
                 heapq.heapreplace(self._wrong, entry)
-
-    @property
-    def is_classes(self) -> bool:
-        """Whether targets and outputs are classes."""
-        return bool(self.pairs)
+        return target, predicted, score
 
     @property
     def errors(self) -> list[Example]:
         """Wrong answers, those first that the model was most certain of."""
         return [example for _, _, example in sorted(self._wrong, key=lambda entry: entry[:2], reverse=True)]
 
+    def _classes(self, sample: Sample) -> tuple[int, np.ndarray | None, int]:
+        target = int(np.asarray(sample.targets[self._target]).item())
+        if self._scores is None:
+            return target, None, int(np.asarray(sample.outputs[self._predicted]).item())
+        scores = np.asarray(sample.outputs[self._scores])
+        if scores.size > 1:
+            return target, scores, int(scores.argmax())
+        if not _is_probability(scores) or not _is_binary(np.asarray(sample.targets[self._target])):
+            raise _ContradictionError
+        one = float(scores.item())
+        chosen = int(one >= 0.5)
+        if self._predicted is not None:  # the model may have a threshold of its own
+            chosen = int(np.asarray(sample.outputs[self._predicted]).item())
+            if chosen > 1:
+                raise _ContradictionError
+        return target, np.array([1 - one, one]), chosen
+
+
+class Collected:
+    """Called with each sample; finds out by itself whether the outputs are classes.
+
+    They are if there is a target that is a single whole number, and an output that is a vector of probabilities, the single
+    probability of class 1 (of targets 0 and 1), or a single whole number.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[Example] = []
+        self._readings: list[Reading] | None = None
+
+    def __call__(self, sample: Sample) -> None:
+        """Keeps what is needed of a sample."""
+        if self._readings is None:
+            self._readings = _readings(sample)
+        read: list[tuple[int, int, float | None]] = []
+        for reading in list(self._readings):
+            try:
+                read.append(reading.add(sample))
+            except _ContradictionError:  # a number that happened to lie between 0 and 1
+                self._readings.remove(reading)
+        self.count += 1
+        if len(self.first) < EXAMPLES:
+            self.first.append(_example(sample, *(read[0] if read else (None, None, None))))
+
+    @property
+    def reading(self) -> Reading | None:
+        """What was read as classes, if anything was."""
+        return self._readings[0] if self._readings else None
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether targets and outputs are classes."""
+        return self.reading is not None
+
+    @property
+    def errors(self) -> list[Example]:
+        """Wrong answers, those first that the model was most certain of."""
+        return self.reading.errors if self.reading is not None else []
+
+    @property
+    def targets(self) -> list[int]:
+        """The target classes of the samples that have scores."""
+        return self.reading.targets if self.reading is not None else []
+
+    @property
+    def scores(self) -> list[np.ndarray]:
+        """The probabilities of all classes, for each sample."""
+        return self.reading.scores if self.reading is not None else []
+
     def confusion(self) -> np.ndarray:
         """The number of samples by target (row) and predicted class (column)."""
-        size = max(max(pair) for pair in self.pairs) + 1
+        assert self.reading is not None
+        size = max(max(pair) for pair in self.reading.pairs) + 1
         if self.scores:
             size = max(size, len(self.scores[0]))
         matrix = np.zeros((size, size), int)
-        for (target, predicted), count in self.pairs.items():
+        for (target, predicted), count in self.reading.pairs.items():
             matrix[target, predicted] = count
         return matrix
 
-    def _classes(self, sample: Sample) -> tuple[int | None, np.ndarray | None, int | None]:
-        if self._keys is None:
-            self._keys = _find_keys(sample)
-        target_key, scores_key, class_key = self._keys
-        if target_key is None:
-            return None, None, None
-        target = int(np.asarray(sample.targets[target_key]))
-        if scores_key is not None:
-            scores = np.asarray(sample.outputs[scores_key])
-            return target, scores, int(scores.argmax())
-        return target, None, int(np.asarray(sample.outputs[class_key]))
 
-
-def _find_keys(sample: Sample) -> tuple[str | None, str | None, str | None]:
-    """The names of the target class, the scores and the predicted class, where there are such things."""
+def _readings(sample: Sample) -> list[Reading]:
+    """The ways to read classes from samples such as this one, the best first."""
     targets, outputs = _arrays(sample.targets), _arrays(sample.outputs)
     target = next((name for name, value in targets.items() if _is_class(value)), None)
-    scores = next((name for name, value in outputs.items() if _is_probabilities(value)), None)
-    if scores is not None and target is not None and int(targets[target]) >= len(outputs[scores]):
-        scores = None
     predicted = next((name for name, value in outputs.items() if _is_class(value)), None)
-    return (target, scores, predicted) if scores or predicted else (None, None, None)
+    if target is not None:
+        for name, value in outputs.items():
+            if _is_probabilities(value) and int(targets[target].item()) < len(value):
+                return [Reading(target, name, None)]
+    binary = target or next((name for name, value in targets.items() if _is_binary(value)), None)
+    found = []
+    if binary is not None and _is_binary(targets[binary]):
+        found = [Reading(binary, name, predicted) for name, value in outputs.items() if _is_probability(value)]
+    return [*found, Reading(target, None, predicted)] if target is not None and predicted is not None else found
 
 
 def _arrays(values: Any) -> dict[str, np.ndarray]:
     if not isinstance(values, dict):
         return {}
     return {
-        name: np.asarray(value) for name, value in values.items() if isinstance(value, np.ndarray | np.generic | int)
+        name: np.asarray(value)
+        for name, value in values.items()
+        if isinstance(value, np.ndarray | np.generic | int | float)
     }
 
 
 def _is_class(value: np.ndarray) -> bool:
-    return value.shape == () and value.dtype.kind in "iu" and int(value) >= 0
+    return value.size == 1 and value.dtype.kind in "iub" and int(value.item()) >= 0
+
+
+def _is_binary(value: np.ndarray) -> bool:
+    return value.size == 1 and value.dtype.kind in "iubf" and value.item() in (0, 1)
+
+
+def _is_probability(value: np.ndarray) -> bool:
+    return value.size == 1 and value.dtype.kind == "f" and 0 <= float(value.item()) <= 1
 
 
 def _is_probabilities(value: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scena.escaping import visible
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.report.collect import Collected, Example
 from scena.evaluation.report.plots import (
@@ -133,9 +134,12 @@ def read_history(file: Path) -> list[dict[str, float]]:
 
 
 def _example(example: Example, names: list[str]) -> str:
-    pictures = [picture_png(np.asarray(value)) for value in example.inputs.values()]
-    picture = next((content for content in pictures if content is not None), None)
-    shown = f'<img class="input" src="{data_uri(picture)}" alt="input">' if picture is not None else ""
+    pictures = {name: picture_png(np.asarray(value)) for name, value in example.inputs.items()}
+    shown = "".join(
+        f'<img class="input" src="{data_uri(content)}" alt="{html.escape(name)}" title="{html.escape(name)}">'
+        for name, content in pictures.items()
+        if content is not None
+    )
     if example.target is not None and example.predicted is not None:
         text = f"{_class(example.predicted, names)} instead of {_class(example.target, names)}"
         if example.score is not None:
@@ -146,11 +150,12 @@ def _example(example: Example, names: list[str]) -> str:
             if example.targets
             else _short(example.outputs)
         )
-    if not shown:
-        text += f"; inputs {_short(example.inputs)}"
+    others = {name: value for name, value in example.inputs.items() if pictures[name] is None}
+    if others:
+        text += f"; inputs {_short(others)}"
     if example.meta is not None:
         text += f"; {_short(example.meta)}"
-    return f"<figure>{shown}<figcaption>{html.escape(text)}</figcaption></figure>"
+    return f"<figure>{shown}<figcaption>{html.escape(visible(text))}</figcaption></figure>"
 
 
 def _class(number: int, names: list[str]) -> str:

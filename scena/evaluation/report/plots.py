@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scena.errors import ScenaError
+from scena.escaping import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +81,7 @@ def confusion_figure(matrix: np.ndarray, names: list[str]) -> "Figure":
     axes.set_xlabel("predicted")
     axes.set_ylabel("target")
     if size <= MANY:
-        labels = names if len(names) == size else [str(number) for number in range(size)]
+        labels = class_labels(names, size)
         axes.set_xticks(range(size), labels, rotation=45 if any(len(label) > 3 for label in labels) else 0)
         axes.set_yticks(range(size), labels)
         for row, column in np.ndindex(size, size):
@@ -106,7 +107,7 @@ def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> 
     if count == 2:
         groups: list[tuple[str, Any, Any]] = [("", targets == 1, scores[:, 1])]
     elif count <= MANY:
-        labels = names if len(names) == count else [str(number) for number in range(count)]
+        labels = class_labels(names, count)
         groups = [(labels[label], targets == label, scores[:, label]) for label in range(count)]
     else:
         one_hot = np.eye(count, dtype=bool)[targets]
@@ -125,6 +126,13 @@ def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> 
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
     return figures
+
+
+def class_labels(names: list[str], count: int) -> list[str]:
+    """What stands for each class in a plot; `$` begins a formula there, and a name is none."""
+    if len(names) != count:
+        return [str(number) for number in range(count)]
+    return [one_line(name).replace("$", r"\$") for name in names]
 
 
 def curves(truth: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
