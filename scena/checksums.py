@@ -164,8 +164,8 @@ def verify(path: Path, data: bytes | None = None) -> None:
     _verify_entry(path.parent, path.name, _stored(path.parent), data)
 
 
-def verify_tree(directory: Path, inside: str) -> None:
-    """Checks all files that the manifest of a directory names inside one of its folders; a missing one counts as damage.
+def verify_tree(directory: Path, inside: str = "") -> None:
+    """Checks all files that the manifest of a directory names in one of its folders, or in all; a missing one counts as damage.
 
     Raises:
         DamagedFileError: a file, or the manifest, is damaged.
@@ -203,7 +203,7 @@ def _verify_entry(directory: Path, name: str, known: dict[str, list[str]], data:
 
 
 def _is_inside(name: str, folder: str) -> bool:
-    return name == folder or name.startswith(f"{folder}/")
+    return not folder or name == folder or name.startswith(f"{folder}/")
 
 
 def _stored(directory: Path, strict: bool = True) -> dict[str, list[str]]:

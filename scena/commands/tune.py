@@ -88,12 +88,16 @@ def run(arguments: list[str]) -> int:
     return _search(study, storage, space, words, output, options)
 
 
+_DIRECTORIES = tuple(f"trainer.{name}" for name in ("output_dir", "checkpoint_dir", "log_dir", "export_dir"))
+
+
 def _space(scenario: Any, options: TuneOptions, flags: list[str]) -> Any:
     from scena.experiments.search_root import training_root
     from scena.experiments.search_space import SearchSpace, parse_axis, ready_space
 
-    for flag in ("--trainer.output_dir", "--trainer.output-dir"):
-        if any(word.partition("=")[0] == flag for word in flags):
+    for word in flags:
+        flag = word.partition("=")[0]
+        if flag.replace("-", "_").removeprefix("__") in _DIRECTORIES:
             raise ParamsError(f"{flag} cannot be given: each trial has a directory of its own in --output")
     root = training_root(scenario)
     axes = [parse_axis(text) for text in options.search]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from scena.checksums import IN_JSON, json_checksum, warn_if_json_changed
 from scena.durable import write_file
 from scena.experiments.errors import ExperimentError
 
@@ -50,7 +51,9 @@ class Ledger:
         """What is known about a run; None if it has never been started."""
         path = self._path(key)
         try:
-            stored = msgspec.json.decode(path.read_bytes(), type=_Stored)
+            value = msgspec.json.decode(path.read_bytes())
+            warn_if_json_changed(value, path)
+            stored = msgspec.convert(value, _Stored)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError, RecursionError) as error:
@@ -60,7 +63,8 @@ class Ledger:
     def write(self, key: str, entry: Entry) -> None:
         """Keeps what is known about a run."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_file(self._path(key), json.dumps(asdict(entry), indent=1) + "\n")
+        value = asdict(entry)
+        write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")
 
     def remove(self, key: str) -> None:
         """Forgets a run."""

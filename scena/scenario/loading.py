@@ -49,6 +49,9 @@ def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> Load
     except (DamagedFileError, OSError) as error:
         raise ScenarioError(f"{error}.") from error
     params: Any = resolve_resources(stored_params(description, scenario, directory / EXPORT_FILE), directory)
+    for name in type(params.gen).__params__:
+        if getattr(getattr(params.gen, name), "cache_dir", None) is not None:
+            getattr(params.gen, name).cache_dir = None  # an export does not say where to write
     return LoadedExport(
         directory,
         scenario(params.scenario),

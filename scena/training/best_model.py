@@ -104,7 +104,7 @@ class BestModelDirectory:
             return
         try:
             verify_tree(stored.parent, IN_CHECKPOINT)
-            verify_tree(stored, "model.keras")
+            verify_tree(stored)
         except DamagedFileError as error:
             logger.warning("The best model so far cannot be used: %s.", error)
         if not _same(stored / _DESCRIPTION, self.path / _DESCRIPTION):

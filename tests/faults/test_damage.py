@@ -296,6 +296,15 @@ def test_a_description_nested_without_end(tmp_path: Path) -> None:
         read_description(tmp_path / "scenario.json")
 
 
+def test_every_file_of_a_run_has_a_checksum(reference: Path) -> None:
+    covered = {
+        path.parent / name for path in reference.rglob(MANIFEST) for name in json.loads(path.read_text())["crc32c"]
+    }
+    without = {path.name for path in reference.rglob("*") if path.is_file() and path not in covered}
+    events = {name for name in without if "tfevents" in name}  # have checksums of their own
+    assert without - events == {MANIFEST, ".lock", "train.log"}
+
+
 def test_a_run_goes_back_to_the_checkpoint_before_a_damaged_one(
     zygote: Zygote, reference: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
