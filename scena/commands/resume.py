@@ -48,6 +48,10 @@ def run(arguments: list[str]) -> int:
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
     check_repeated(directory, parsed.params.trainer, places, arguments)
     check_training(parsed.params.trainer, fresh=False)
+    if options.strict:
+        from scena.training.before_start import check_code
+
+        check_code(directory, parsed.params.trainer, start, scenario.__module__)
     start_work(options)
     from scena.experiments.trial import trial_callbacks
 

@@ -1,12 +1,17 @@
 """What can be wrong with a training and is found without TensorFlow, which takes seconds to load."""
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
 from scena.data.modes import PipelineMode
 from scena.data.opening import try_source
 from scena.devices.present import check_present
-from scena.training.directory import refuse_used_directory
+from scena.fingerprints import stored_fingerprints
+from scena.training.changes import compare_code
+from scena.training.checkpoint import STATE, CheckpointStore
+from scena.training.directory import refuse_used_directory, run_paths
 from scena.training.errors import TrainingError
 from scena.training.optimizers.params import Lookahead, no_momentum
 from scena.training.params import TrainerParams
@@ -36,6 +41,28 @@ def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
     if params.lav_every_n:
         for source in params.gen.lav_gen().values():
             try_source(source, PipelineMode.EVALUATION)
+
+
+def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | str, module: str) -> None:
+    """Refuses to go on with other code than that of the checkpoint, as far as its place and number are known already.
+
+    Args:
+        directory: the run's directory.
+        params: its parameters.
+        start: "latest", or the step of a checkpoint; "best" is looked up when the run is read.
+        module: the module of the scenario.
+
+    Raises:
+        CheckpointError: the code has changed.
+    """
+    store = CheckpointStore(run_paths(directory, params).checkpoint)
+    step = max(store.steps(), default=None) if start == "latest" else start
+    if step not in store.steps():
+        return
+    path = store.path(int(step))
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # the training itself tells of a damaged checkpoint
+        stored = json.loads((path / STATE).read_bytes())
+        compare_code(stored_fingerprints(stored.get("code")), module, path, strict=True)
 
 
 def _check_weights(path: Path | None) -> None:

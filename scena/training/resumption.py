@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scena.data.rules import tell_of_rules
+from scena.fingerprints import CodeChange
 from scena.model.layer_state import LayerState
 from scena.params import to_raw
-from scena.training.changes import Change, compare, record
+from scena.training.changes import Change, compare, compare_code, record
 from scena.training.checkpoint import CheckpointStore, LoadedCheckpoint
 from scena.training.directory import run_paths, settle_paths
 from scena.training.errors import CheckpointError, TrainingError
@@ -52,6 +53,7 @@ class Resumption:
             params.random_seed = stored.get("random_seed")
         self._start: int | Literal["latest", "best"] = "latest"
         self._loaded: LoadedCheckpoint | None = None
+        self.changed_code: list[CodeChange] = []
         self.changes = [change for change in compare(stored, to_raw(params)) if change.path != "output_dir"]
 
     def report(self) -> None:
@@ -82,7 +84,11 @@ class Resumption:
         self._loaded = store.load_latest() if step == "latest" else LoadedCheckpoint(int(step), *store.load(int(step)))
         if self._loaded is None and store.steps():
             raise CheckpointError(f"None of the checkpoints in {store.directory} can be read.")
-        return None if self._loaded is None else stored_layers(self._loaded)
+        if self._loaded is None:
+            return None
+        code, path = self._loaded.state.code, store.path(self._loaded.step)
+        self.changed_code = compare_code(code, type(self.scenario).__module__, path, strict=self.strict)
+        return stored_layers(self._loaded)
 
     def restore(self, state: TrainingState) -> None:
         """Puts the state back, notes that in the run's directory, and stores the parameters."""
@@ -90,7 +96,7 @@ class Resumption:
         if loaded is None:
             state.reset()
         else:
-            state.restore(self._store(), loaded, strict=self.strict)
+            state.restore(self._store(), loaded)
         progress = state.run.progress
         if loaded is not None and any(change.path.startswith("gen.") for change in self.changes):
             _fit_into_epoch(state.run)
@@ -105,7 +111,7 @@ class Resumption:
             "from": self._start,
             "step": progress.step,
             "changes": {change.path: [change.before, change.after] for change in self.changes},
-            **({"code": [str(change) for change in state.changed_code]} if state.changed_code else {}),
+            **({"code": [str(change) for change in self.changed_code]} if self.changed_code else {}),
         }
         try:
             self.scenario.store(self.directory, self.params)

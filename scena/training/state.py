@@ -13,12 +13,11 @@ import keras
 import msgspec
 import numpy as np
 
-from scena.fingerprints import CodeChange
 from scena.model.errors import ModelError
 from scena.model.layer_state import Layers, LayerState, decode, encode
 from scena.model.variables import global_seed_variables
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.changes import compare, compare_code, environment
+from scena.training.changes import compare, environment
 from scena.training.checkpoint import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState
 from scena.training.checkpoint_writer import CheckpointWriter
 from scena.training.errors import CheckpointError
@@ -52,8 +51,6 @@ class TrainingState:
             KerasCallbackState(item, name) for name, item in names.items() if not isinstance(item, TrainerCallback)
         ]
         self._restored: tuple[dict[str, dict[str, Any]], dict[str, Array]] | None = None
-        self.changed_code: list[CodeChange] = []
-        """What was other code when the checkpoint was written that this process went on from."""
         self._number = 0
         self._layers = Layers(run.built.root, run.model)
         self.begun = False
@@ -106,13 +103,12 @@ class TrainingState:
         for callback in self._own.values():
             callback.reset()
 
-    def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint, *, strict: bool = False) -> None:
+    def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint) -> None:
         """Goes back to a checkpoint.
 
         Args:
             store: where it is; later ones are set aside.
             loaded: the checkpoint.
-            strict: raise an error instead of a warning if it was written with other code.
         """
         step, tensors, state = loaded
         try:
@@ -121,8 +117,6 @@ class TrainingState:
         except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
             raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
         _check_backend(state.environment, store.path(step))
-        module = type(self.run.scenario).__module__
-        self.changed_code = compare_code(state.code, module, store.path(step), strict=strict)
         write_variables(self._groups(), tensors, state.variables)
         try:
             self._layers.set(stored_layers(loaded))

@@ -220,6 +220,7 @@ def test_a_run_that_goes_on_with_other_code_says_and_records_it(zygote: Zygote, 
     status, text = scena(zygote, changed, "resume run --trainer.epochs 3 --strict")
     assert status == 1
     assert f"The code has changed since run/checkpoint/8 was written: {NAMED}. Go back" in text
+    assert text.startswith("scena resume: error:")  # before TensorFlow is loaded
     assert not (changed / "run/resumed.json").exists()
     status, text = scena(zygote, changed, "resume run --trainer.epochs 3")
     assert status == 0, text
