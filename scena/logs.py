@@ -10,13 +10,21 @@ from scena.escaping import visible
 LEVELS = ("debug", "info", "warning", "error")
 
 
+class VisibleFormatter(logging.Formatter):
+    """Shows control characters, which may come from names of files, as escapes."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record."""
+        return visible(super().format(record))
+
+
 class ConsoleHandler(logging.Handler):
     """Writes to whatever standard error is at the moment: a progress bar may stand in for it for a while."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes one line."""
         try:
-            sys.stderr.write(visible(self.format(record)) + "\n")
+            sys.stderr.write(self.format(record) + "\n")
             sys.stderr.flush()
         except OSError:  # a closed terminal must not end a training
             self.handleError(record)
@@ -37,7 +45,7 @@ def set_up_console() -> None:
     log.propagate = False
     if not any(isinstance(handler, ConsoleHandler) for handler in log.handlers):
         handler = ConsoleHandler()
-        handler.setFormatter(logging.Formatter("%(message)s" if log.level > logging.DEBUG else "%(name)s: %(message)s"))
+        handler.setFormatter(VisibleFormatter("%(message)s" if log.level > logging.DEBUG else "%(name)s: %(message)s"))
         log.addHandler(handler)
     for noisy in ("tensorflow", "absl", "h5py"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

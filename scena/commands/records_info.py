@@ -3,6 +3,7 @@
 import contextlib
 from pathlib import Path
 
+from scena.escaping import visible
 from scena.params import Params, param, parse
 from scena.params.errors import ParamsError
 from scena.progress import counting
@@ -39,7 +40,7 @@ def run(arguments: list[str]) -> int:
     from scena.data.records.framing import RecordError
 
     try:
-        print(describe_records(path))
+        print(visible(describe_records(path)))
         if options.contact_sheet is not None:
             save_sheet(records_sheet(path, options.samples, options.seed), options.contact_sheet)
             print(f"wrote {options.contact_sheet}")
@@ -69,7 +70,7 @@ def _verify(path: str, options: InfoOptions) -> int:
             progress(1)
     damaged = [result for result in results if not result.sound]
     for result in damaged:
-        print(result.report())
+        print(visible(result.report()))
     if options.salvage is not None:
         with contextlib.suppress(FileNotFoundError):
             (options.salvage / SCHEMA_FILE).write_bytes(read_bytes(files[0].parent / SCHEMA_FILE))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from scena.data.image.params import WriteImagesParams
+from scena.escaping import visible
 from scena.params import parse
 from scena.progress import counting
 
@@ -25,7 +26,7 @@ def run(arguments: list[str]) -> int:
     found = find_images(params)
     with counting("writing", len(found.entries)) as progress:
         info = write_images(params, progress, found)
-    print(summary(info, str(located(params.output) / info["name"])))
+    print(visible(summary(info, str(located(params.output) / info["name"]))))
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scena.checksums import forget
+from scena.logs import VisibleFormatter
 from scena.training.errors import TrainingError
 
 PARAMS = "trainer_params.json"
@@ -147,7 +148,7 @@ def log_file(directory: Path) -> Iterator[None]:
     """Writes what Scena logs to `train.log` as well, while the block runs."""
     directory.mkdir(parents=True, exist_ok=True)
     handler = _LogFile(directory / "train.log", encoding="utf-8", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("scena")
     if log.level == logging.NOTSET:
         log.setLevel(os.environ.get("SCENA_LOG_LEVEL", "info").upper())
