@@ -22,7 +22,7 @@ options:
 class LaunchOptions(Params):
     """How many processes."""
 
-    workers: int = param(2, ge=1, help="how many processes")
+    workers: int = param(2, ge=1, le=1000, help="how many processes")
     share_cores: bool = param(False, help="let all of them use all cores")
     patience: float = param(90.0, gt=0, help="how long the others may take to leave once one has failed, in seconds")
 

@@ -1,5 +1,6 @@
 """`scena params SCENARIO | RUN [--flags]`: shows what would be set, where it comes from, and how to write it down."""
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,7 +67,7 @@ def _subject(argument: str, explicit: str | None) -> tuple[Any, str, Any, Any]:
 
 def _stored(argument: str) -> Path | None:
     """The file with the parameters of a run, if a run is meant."""
-    return next((path for path in _stored_files(Path(argument)) if path.is_file()), None)
+    return next((path for path in _stored_files(Path(argument)) if os.path.isfile(path)), None)
 
 
 def _draw_rates(scenario: Any, trainer_params: Any, path: Path) -> str:

@@ -1,5 +1,6 @@
 """Where a command is to write: tried before the work, so that a wrong name costs nothing."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def check_file(flag: str, file: Path | None) -> None:
         raise ScenarioError(f"Cannot write to {flag} {file}: there is no folder {file.parent}.")
     if file.is_dir():
         raise ScenarioError(f"Cannot write to {flag} {file}: it is a folder.")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ScenarioError(f"Cannot write to {flag} {file}: permission denied.")
 
 
 def make_folder(flag: str, folder: Path) -> None:

@@ -13,9 +13,9 @@ class PreviewOptions(ImportOptions):
     """What the picture shows."""
 
     picture: Path = param(Path("preview.png"), help="the file to write")
-    samples: int = param(8, ge=1, help="how many samples, one in a row")
-    copies: int = param(6, ge=1, help="how many augmented versions of each: those of the first epochs")
-    size: int = param(112, ge=16, help="the edge of each picture in pixels")
+    samples: int = param(8, ge=1, le=1000, help="how many samples, one in a row")
+    copies: int = param(6, ge=1, le=100, help="how many augmented versions of each: those of the first epochs")
+    size: int = param(112, ge=16, le=2000, help="the edge of each picture in pixels")
 
 
 DESCRIPTION = (

@@ -46,6 +46,11 @@ def run(arguments: list[str]) -> int:
     places = paths_outside(directory, params)
     forget_paths(params, places)
     parsed = parse(root_of(trainer=params), rest, prog=f"scena resume {directory}", options=options)
+    if parsed.params.trainer.output_dir != directory:
+        raise ParamsError(
+            f"--trainer.output_dir cannot be changed: a run is resumed where it is, in {directory}. "
+            "To keep it as it is, copy its directory and resume the copy."
+        )
     check_repeated(directory, parsed.params.trainer, places, arguments)
     check_training(parsed.params.trainer, fresh=False)
     if options.strict:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from scena.commands.places import check_file
 from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param, parse_options
 
@@ -43,6 +44,7 @@ def run(arguments: list[str]) -> int:
 
         known = [f"--{name}" for name in RunsOptions.__params__]
         raise ParamsError(f"{wrong[0]} does not exist{did_you_mean(wrong[0], known)}; see scena runs --help")
+    check_file("--csv", None if options.csv is None else Path(options.csv))
     from scena.experiments.stored_run import find_runs, read_run
 
     directories = find_runs([Path(place) for place in places or ["runs"]])

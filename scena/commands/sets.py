@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from scena.commands.places import check_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, dump_yaml, param, parse_options
@@ -38,6 +39,7 @@ def run(arguments: list[str]) -> int:
     path, colon, name = files[0].rpartition(":")
     if len(files) != 1 or not colon or not path or not name:
         raise ParamsError(f"--from {options.run} needs one place to save to: scena sets FILE:NAME --from RUN_DIR")
+    check_file("the set", Path(path))
     import_modules(options.modules)
     _save(Path(path), name, options.run, options.scenario)
     print(f"{path}: added the set {name}")

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from scena.commands.places import make_folder
 from scena.commands.project_file import with_project_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, set_up_console, take_scenario
 from scena.commands.usage import print_usage
@@ -130,7 +131,7 @@ def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], ou
     from scena.experiments.study import find_study, import_optuna, open_storage, open_study, storage_url
 
     import_optuna()
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder("--output", output)
     storage = open_storage(storage_url(options.storage, output))
     name = options.study or output.absolute().name
     description = {

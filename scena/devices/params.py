@@ -16,10 +16,10 @@ class ComputeParams(Params, abstract=True):
         None, help="memory of each GPU that may be used, such as 4000MB or 40% (default: as much as is needed)"
     )
     virtual_devices: int = param(
-        1, ge=1, help="divide each GPU, or the CPU, into so many devices: code for several runs on one"
+        1, ge=1, le=1000, help="divide each GPU, or the CPU, into so many devices: code for several runs on one"
     )
     soft_placement: bool = param(True, help="run an operation on the CPU if its device has none; else that is an error")
-    threads: int = param(0, ge=0, help="CPU threads for one operation (0: TensorFlow decides)")
+    threads: int = param(0, ge=0, le=100_000, help="CPU threads for one operation (0: TensorFlow decides)")
 
     def __post_init__(self) -> None:
         if self.memory_limit is None:

@@ -200,7 +200,7 @@ class SearchSpace:
         if axis.choices:
             return list(axis.values)
         if self._is_whole(axis, chosen):
-            if not axis.low.is_integer() or not axis.high.is_integer():
+            if not all(number.is_integer() for number in (axis.low, axis.high, axis.step or 1.0)):
                 raise ExperimentError(f"--search {axis.name}={axis.text}: {axis.name} is a whole number.")
             return [int(axis.low), int(axis.high)]
         return [axis.low, axis.high]

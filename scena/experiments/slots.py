@@ -13,6 +13,9 @@ class Slot(NamedTuple):
     environment: dict[str, str]
 
 
+MOST = 10_000
+
+
 def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Slot]:
     """The slots of some devices; without any, one on the CPU.
 
@@ -26,6 +29,8 @@ def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Sl
     for flag, numbers in (("gpus", gpus), ("cpus", cpus)):
         if wrong := [number for number in numbers if number < 0 or numbers.count(number) > 1]:
             raise ExperimentError(f"--{flag} takes different numbers from 0 on. Received: {wrong[0]}.")
+    if len(cpus) * per_device > MOST or (len(cpus) == 1 and cpus[0] * per_device > MOST):
+        raise ExperimentError(f"--cpus {' '.join(map(str, cpus))} are too many: at most {MOST} runs go on at once.")
     if len(cpus) == 1 and cpus[0] > 0:
         cpus = list(range(cpus[0]))
     devices = [(f"gpu {index}", str(index)) for index in gpus] + [(f"cpu {index}", "-1") for index in cpus]

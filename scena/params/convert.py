@@ -12,6 +12,8 @@ from typing import Any, Literal
 from scena.params.errors import ParamsError
 from scena.params.kinds import peel
 
+LARGEST = 2**63 - 1
+"""What arrays, counters and TensorFlow can hold."""
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -89,7 +91,7 @@ def _one(raw: Any, hint: Any) -> Any:
     if issubclass(kind, enum.Enum):
         return _enum(raw, kind)
     if issubclass(kind, os.PathLike):
-        if isinstance(raw, str | kind) and raw != "":
+        if isinstance(raw, str | kind) and raw != "" and "\0" not in str(raw):
             return typing.cast(Any, kind)(raw)
         raise Mismatch("a path", raw)
     return _scalar(raw, kind)
@@ -97,19 +99,26 @@ def _one(raw: Any, hint: Any) -> Any:
 
 def _scalar(raw: Any, kind: type) -> Any:
     if raw.__class__ is kind:
-        return raw
+        return _counted(raw) if kind is int else raw
     if kind is bool and isinstance(raw, str) and raw.lower() in _TRUE | _FALSE:
         return raw.lower() in _TRUE
     import msgspec  # not needed for --help
 
     try:
-        return msgspec.convert(raw, kind, strict=kind is str)
-    except (msgspec.ValidationError, OverflowError):
+        value = msgspec.convert(raw, kind, strict=kind is str)
+        return _counted(value) if kind is int else value
+    except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
         raise Mismatch(describe(kind), raw, _advice(raw, kind)) from None
     except TypeError:
         raise ParamsError(
             f"The type {kind!r} cannot be a parameter: give it the methods from_param(cls, raw) and to_param(self)."
         ) from None
+
+
+def _counted(number: int) -> int:
+    if -LARGEST <= number <= LARGEST:
+        return number
+    raise Mismatch(f"a whole number of at most {LARGEST:,}", number)
 
 
 def _advice(raw: Any, kind: type) -> str:

@@ -68,6 +68,8 @@ def as_source(text: str) -> Source:
 
 def document_of(path: str) -> Section:
     """The content of a file, with the line of each key."""
+    if not path:
+        raise ParamsError("--config expects files, received ''")
     document = read(path)
     if document is None:
         return Section()

@@ -5,6 +5,7 @@ command line are all brought into
 this form and merged (layers.py); `build` is the single place that checks values and makes params objects of them.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -174,6 +175,9 @@ class _Builder:
             self.fail(path, str(mismatch))
             return None
         for item in _items(value):
+            if field.bounds and isinstance(item, float) and math.isinf(item):
+                self.fail(path, f"must be finite, received {shown(item)}")
+                return value
             for name, bound in field.bounds.items():
                 if isinstance(item, int | float) and not _COMPARE[name](item, bound):
                     self.fail(path, f"must be {_SIGNS[name]} {bound}, received {shown(item)}")

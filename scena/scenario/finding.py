@@ -135,7 +135,7 @@ def _is_path(name: str) -> bool:
         name.endswith(".py")
         or os.sep in name
         or name in (".", "..")
-        or (name.isidentifier() and Path(name, "scenario.py").is_file())
+        or (name.isidentifier() and os.path.isfile(Path(name, "scenario.py")))
     )
 
 

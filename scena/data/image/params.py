@@ -23,7 +23,7 @@ class ImagePreparationParams(Params):
         aliases=["preprocessing"],
         help="NONE, the largest square in the middle, or a margin that makes a square; both are then scaled to image_size",
     )
-    image_size: list[int] = param([256, 256], ge=1, help="height and width for the last two")
+    image_size: list[int] = param([256, 256], ge=1, le=20_000, help="height and width for the last two")
     max_edge: int | None = param(None, ge=1, help="scale images whose longest edge is longer; keeps the aspect ratio")
     format: str = param(
         "auto", choices=["auto", "jpeg", "png"], help="auto: JPEG stays JPEG, anything else becomes PNG"
@@ -89,6 +89,8 @@ class WriteImagesParams(Params):
     def __post_init__(self) -> None:
         if self.images is None and self.csv is None:
             raise ParamsError("say where the images are: --images FOLDER (a folder for each class) or --csv TABLE.")
+        if self.name in (".", "..") or "/" in self.name or "\0" in self.name:
+            raise ParamsError(f"name is a folder in output, so it has no slash. Received: {self.name!r}")
         check_fractions(self.split_names, self.split_fractions)
 
 

@@ -49,7 +49,9 @@ def images_in_table(
     rows, has_splits = _rows(table, delimiter, header, path_column, label_column, split_column)
     for row in rows:
         known = chosen.get(row.path)
-        if not row.path:
+        if "\0" in row.path:
+            left_out.append((f"line {row.line}", "its path has a NUL character"))
+        elif not row.path:
             left_out.append((f"line {row.line}", "the table gives no path"))
         elif not row.label:
             left_out.append((row.path, f"line {row.line} of the table gives no label"))
@@ -123,9 +125,14 @@ def _rows(
         raise DataError(f"The table {str(table)!r} cannot be read: {reason_of(error)}.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"The table {str(table)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+    if len(delimiter) != 1:
+        raise DataError(f"delimiter is one character. Received: {delimiter!r}.")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = [name.strip() for name in next(reader, [])] if header else None
-    lines = [(reader.line_num, [value.strip() for value in row]) for row in reader if row]
+    try:
+        names = [name.strip() for name in next(reader, [])] if header else None
+        lines = [(reader.line_num, [value.strip() for value in row]) for row in reader if row]
+    except csv.Error as error:
+        raise DataError(f"Line {reader.line_num} of the table {str(table)!r} cannot be read: {error}.") from None
     path = _column(table, names, path_column) if path_column is not None else 0
     split = _split_place(table, names, split_column)
     label = _label_place(table, names, label_column, {path, split}, (row for _, row in lines))

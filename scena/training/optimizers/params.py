@@ -1,5 +1,6 @@
 """Parameters of the optimizers, each with only its own flags. Choose with `--optimizer NAME`."""
 
+import math
 import re
 from typing import ClassVar
 
@@ -65,7 +66,7 @@ def no_momentum(optimizer: OptimizerParams, schedule: str) -> str:
 def _check_rule(rule: str) -> None:
     pattern, _, factor = rule.rpartition("=")
     try:
-        if not pattern or float(factor) < 0:
+        if not pattern or not 0 <= float(factor) < math.inf:
             raise ValueError("the factor is a number from 0 on")
         re.compile(pattern)
     except (ValueError, re.error) as error:
