@@ -9,7 +9,13 @@ from typing import Any
 from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param
 from scena.scenario.errors import ScenarioError
-from scena.scenario.finding import AnyScenario, find_scenario, list_scenarios, use_current_folder
+from scena.scenario.finding import (
+    AnyScenario,
+    find_scenario,
+    list_scenarios,
+    not_importable,
+    use_current_folder,
+)
 
 HEAVY = ("keras", "tensorflow")
 
@@ -102,6 +108,8 @@ def import_modules(modules: list[str]) -> None:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
             raise ScenarioError(f"--import {name}: {error}.") from error
+        except (Exception, SystemExit) as error:
+            raise not_importable(f"--import {name}", error) from error
         from scena.fingerprints import note_import  # late: `--help` without --import does not need it
 
         note_import(name)

@@ -120,6 +120,7 @@ class DataPipelineParams(Params):
     num_processes: int | None = param(
         None,
         ge=0,
+        le=1000,
         help="worker processes; 0: everything in this process, where a debugger stops; default: start in this process, and "
         "go on with one worker per core once that pays",
     )

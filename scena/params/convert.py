@@ -99,13 +99,13 @@ def _one(raw: Any, hint: Any) -> Any:
 
 def _scalar(raw: Any, kind: type) -> Any:
     if raw.__class__ is kind:
-        return _counted(raw) if kind is int else raw
+        return _counted(raw) if isinstance(raw, int) and kind is int else raw
     if kind is bool and isinstance(raw, str) and raw.lower() in _TRUE | _FALSE:
         return raw.lower() in _TRUE
     import msgspec  # not needed for --help
 
     try:
-        value = msgspec.convert(raw, kind, strict=kind is str)
+        value: Any = msgspec.convert(raw, kind, strict=kind is str)
         return _counted(value) if kind is int else value
     except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
         raise Mismatch(describe(kind), raw, _advice(raw, kind)) from None

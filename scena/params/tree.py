@@ -141,6 +141,12 @@ class _Builder:
             inline = field is not None and field.inline  # its own name is no flag
             self.fail(path[:-1] if inline else path, str(error))
             return None
+        except Exception as error:
+            from scena.user_code import reason, user_line  # late: a mistake in a class, not in a value
+
+            place = user_line(error)
+            self.fail(path, f"{cls.__name__}.__post_init__ failed: {reason(error)}{f', in {place}' if place else ''}")
+            return None
 
     def value(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
         kind = kind_of(hint)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from scena.errors import ScenaError
 from scena.params.spelling import did_you_mean
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
@@ -192,10 +193,23 @@ def _import(name: str) -> ModuleType | None:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             return None
         raise ScenarioError(f"{name} imports a module that is not installed: {error.name}.") from error
-    except (ValueError, TypeError) as error:
-        if not all(part.isidentifier() for part in name.split(".")):
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ValueError | TypeError) and not all(part.isidentifier() for part in name.split(".")):
             raise ScenarioError(f"{name!r} is not the name of a module, a folder or a .py file.") from error
-        raise
+        raise not_importable(name, error) from error
+
+
+def not_importable(name: str, error: BaseException) -> ScenaError:
+    """What to tell of a module that raises an error, or ends the program, when it is imported."""
+    if isinstance(error, ScenaError):
+        return error
+    from scena.user_code import reason, user_line  # late: almost all modules can be imported
+
+    place = None if isinstance(error, SyntaxError) else user_line(error)  # a syntax error says it itself
+    what = f"it ends the program ({reason(error)})" if isinstance(error, SystemExit) else reason(error)
+    return ScenarioError(
+        f"{name} cannot be imported: {what}{f', in {place}' if place else ''}. (SCENA_LOG_LEVEL=debug shows the traceback.)"
+    )
 
 
 def _scenarios_of(module: ModuleType) -> dict[str, AnyScenario]:

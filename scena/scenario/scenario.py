@@ -66,6 +66,10 @@ class ScenarioBase(Generic[TScenarioParams, TPipelines]):
     def default_params(cls) -> TScenarioParams:
         """The scenario's own parameters as they are before files and flags; the data's are those of its `default_params`."""
         params = cls._argument(0)()
+        if params.data is None:
+            raise ParamsError(
+                f"{cls.__name__} does not say what its parameters are: class {cls.__name__}(ScenarioBase[MyParams, MyPipelines])."
+            )
         data = type(params.data)
         if type(params).__params__["data"].default is UNSET and (initial := data.__initial__()) != data():
             params = cls._argument(0)(data=initial)

@@ -21,9 +21,11 @@ TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
 class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.training.trainer:Trainer"):
     """How long to train, and what to keep."""
 
-    epochs: int = param(100, ge=1, help="number of epochs to train")
+    epochs: int = param(100, ge=1, le=10**9, help="number of epochs to train")
     output_dir: Path | None = param(None, help="where the run is stored (default: runs/SCENARIO-TIME)")
-    samples_per_epoch: int | None = param(None, ge=1, help="samples that make one epoch (default: the whole data set)")
+    samples_per_epoch: int | None = param(
+        None, ge=1, le=10**12, help="samples that make one epoch (default: the whole data set)"
+    )
     val_every_n: Trigger = param(Trigger(1), help="validate every so often: 1, 2epochs, 200steps, 10min (0: never)")
     lav_every_n: Trigger = param(Trigger(0), help="LAV, with the evaluator, every so often (0: never)")
     checkpoint_every: Trigger = param(Trigger(1), help="write a checkpoint every so often (0: never)")
@@ -46,7 +48,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         True,
         help="read exports back when they are written, and compare their outputs with those of the model in memory",
     )
-    scale_epoch_size: float = param(1.0, gt=0, help="factor of the length of an epoch")
+    scale_epoch_size: float = param(1.0, gt=0, le=1e6, help="factor of the length of an epoch")
     lav_min_epoch: int = param(0, ge=0, help="no LAV before this epoch (the last one always has it)")
     ema_decay: float = param(
         0.0,

@@ -9,6 +9,8 @@ _UNITS: dict[str, tuple[Unit, float]] = {
     "s": ("seconds", 1), "sec": ("seconds", 1), "min": ("seconds", 60), "h": ("seconds", 3600),
 }  # fmt: skip
 
+MOST = 1e12
+
 
 class Trigger:
     """An interval: `2` or `2epochs`, `200steps`, `30s`, `10min`, `3h`; `0` means never.
@@ -36,6 +38,8 @@ class Trigger:
             raise ValueError("an interval such as 1, 2epochs, 200steps, 30s, 10min or 3h")
         unit, factor = _UNITS[match[2]]
         amount = float(match[1]) * factor
+        if amount > MOST:
+            raise ValueError(f"an interval of at most {MOST:g} {unit}")
         if unit != "seconds" and amount != int(amount):
             raise ValueError(f"a whole number of {unit}")
         return cls(amount, unit)

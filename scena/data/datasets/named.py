@@ -131,7 +131,8 @@ def _builder(name: str, data_dir: Path | None) -> Any:
             f"Keras has {', '.join(KERAS_SETS)}; {', '.join(EMBEDDED)} needs no network."
         ) from None
     except (ValueError, OSError) as error:
-        raise DataError(f"The data set {name!r} cannot be opened: {error}") from None
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"The data set {name!r} cannot be opened: {reason}") from None
 
 
 def _prepared(name: str, data_dir: Path | None) -> bool:

@@ -30,7 +30,7 @@ class Options(NamedTuple):
             return list(default)
         numbers = [float(self.depth)] if isinstance(self.depth, int | float) else [float(n) for n in self.depth]
         if len(numbers) == 1:
-            numbers = [max(1, round(numbers[0] * blocks)) if numbers[0] > 0 else 0 for blocks in default]
+            numbers = [max(1, round(numbers[0] * blocks)) if 0 < numbers[0] <= 1000 else 0 for blocks in default]
         if len(numbers) != len(default) or any(n < 1 or n != int(n) for n in numbers):
             raise ModelError(
                 f"depth is one number that multiplies the blocks, or the blocks of each of the {len(default)} stages "

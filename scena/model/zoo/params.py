@@ -98,7 +98,7 @@ class NetworkParams(Params):
     framework: Framework = param(Framework.TENSORFLOW, help="real numbers, or the algebra of type 1, 2 or 3")
     data_format: DataFormat = param(DataFormat.NHWC, help="order of the axes inside the network")
     depth: list[float] | None = param(
-        None, help="ResNet and MobileNetV2: blocks of each stage, or one number that multiplies them"
+        None, gt=0, le=1000, help="ResNet and MobileNetV2: blocks of each stage, or one number that multiplies them"
     )
     dropout: float | None = param(None, ge=0, lt=1, help="dropout rate of a network that has dropout; default: its own")
     l2: float = param(0.0, ge=0, help="weight of the L2 penalty on all kernels")

@@ -77,7 +77,7 @@ class RandomRotate90Params(OperationParams, builds=".operations:RandomRotate90")
 class RandomCropParams(OperationParams, builds=".operations:RandomCrop"):
     """Cuts out a random part of a fixed size."""
 
-    size: list[int] = param([224, 224], ge=1, help="height and width")
+    size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width")
 
     def __post_init__(self) -> None:
         _pair("size", self.size)
@@ -87,7 +87,9 @@ class CentralCropParams(OperationParams, builds=".operations:CentralCrop"):
     """Cuts out the middle and scales it."""
 
     proportion: float = param(0.875, gt=0, le=1, help="the share of height and width that is kept")
-    size: list[int] | None = param(None, help="height and width to scale the part to; default: as it is")
+    size: list[int] | None = param(
+        None, ge=1, le=20_000, help="height and width to scale the part to; default: as it is"
+    )
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
 
     def __post_init__(self) -> None:
@@ -97,7 +99,7 @@ class CentralCropParams(OperationParams, builds=".operations:CentralCrop"):
 class RandomCropThenResizeParams(OperationParams, builds=".operations:RandomCropThenResize"):
     """Cuts out a random part of random size and aspect ratio and scales it."""
 
-    size: list[int] = param([224, 224], ge=1, help="height and width of the result")
+    size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width of the result")
     scale: list[float] = param([0.08, 1.0], gt=0, le=1, help="range of the share of the area that is kept")
     ratio: list[float] = param([0.75, 1.3333333], gt=0, help="range of width / height of the part")
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
@@ -111,7 +113,7 @@ class RandomCropThenResizeParams(OperationParams, builds=".operations:RandomCrop
 class ResizeParams(OperationParams, builds=".operations:Resize"):
     """Scales to a fixed size."""
 
-    size: list[int] = param([224, 224], ge=1, help="height and width")
+    size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width")
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
 
     def __post_init__(self) -> None:
@@ -121,8 +123,8 @@ class ResizeParams(OperationParams, builds=".operations:Resize"):
 class ResizeThenRandomCropParams(OperationParams, builds=".operations:ResizeThenRandomCrop"):
     """Scales to a fixed size and cuts out a random part of it."""
 
-    size: list[int] = param([256, 256], ge=1, help="height and width to scale to")
-    crop_size: list[int] = param([224, 224], ge=1, help="height and width of the part")
+    size: list[int] = param([256, 256], ge=1, le=20_000, help="height and width to scale to")
+    crop_size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width of the part")
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
 
     def __post_init__(self) -> None:
@@ -151,7 +153,7 @@ class CutoutParams(OperationParams, builds=".operations:Cutout"):
 class PadParams(OperationParams, builds=".operations:Pad"):
     """Adds a border, for example before RandomCrop."""
 
-    pixels: int = param(4, ge=1, help="width of the border")
+    pixels: int = param(4, ge=1, le=10_000, help="width of the border")
     padding: str = param("constant", choices=["constant", "reflect", "symmetric"], help="what is in the border")
     fill: float = param(0.0, ge=0, le=255, help="the value of the border (constant)")
 
