@@ -12,8 +12,6 @@ from typing import Any, Literal
 from scena.params.errors import ParamsError
 from scena.params.kinds import peel
 
-LARGEST = 2**63 - 1
-"""What arrays, counters and TensorFlow can hold."""
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -99,26 +97,19 @@ def _one(raw: Any, hint: Any) -> Any:
 
 def _scalar(raw: Any, kind: type) -> Any:
     if raw.__class__ is kind:
-        return _counted(raw) if isinstance(raw, int) and kind is int else raw
+        return raw
     if kind is bool and isinstance(raw, str) and raw.lower() in _TRUE | _FALSE:
         return raw.lower() in _TRUE
     import msgspec  # not needed for --help
 
     try:
-        value: Any = msgspec.convert(raw, kind, strict=kind is str)
-        return _counted(value) if kind is int else value
+        return msgspec.convert(raw, kind, strict=kind is str)
     except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
         raise Mismatch(describe(kind), raw, _advice(raw, kind)) from None
     except TypeError:
         raise ParamsError(
             f"The type {kind!r} cannot be a parameter: give it the methods from_param(cls, raw) and to_param(self)."
         ) from None
-
-
-def _counted(number: int) -> int:
-    if -LARGEST <= number <= LARGEST:
-        return number
-    raise Mismatch(f"a whole number of at most {LARGEST:,}", number)
 
 
 def _advice(raw: Any, kind: type) -> str:

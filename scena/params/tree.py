@@ -5,7 +5,7 @@ command line are all brought into
 this form and merged (layers.py); `build` is the single place that checks values and makes params objects of them.
 """
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -181,8 +181,8 @@ class _Builder:
             self.fail(path, str(mismatch))
             return None
         for item in _items(value):
-            if field.bounds and isinstance(item, float) and math.isinf(item):
-                self.fail(path, f"must be finite, received {shown(item)}")
+            if field.bounds and isinstance(item, int | float) and abs(item) > _LARGEST[isinstance(item, int)]:
+                self.fail(path, f"is too large: {shown(item)}")
                 return value
             for name, bound in field.bounds.items():
                 if isinstance(item, int | float) and not _COMPARE[name](item, bound):
@@ -198,6 +198,8 @@ class _Builder:
         return value
 
 
+_LARGEST = (sys.float_info.max, 2**63 - 1)
+"""What arrays, counters and TensorFlow can hold; a parameter with bounds is never larger."""
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 _COMPARE = {
     "ge": lambda value, bound: value >= bound,

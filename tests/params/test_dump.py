@@ -180,9 +180,9 @@ values: Any = st.recursive(
     max_leaves=5,
 )
 names = st.from_regex(r"[a-z]{1,5}", fullmatch=True)
-graphs = st.builds(CNN, filters=st.lists(st.integers(1), max_size=3), dense=st.integers(1, 10**30)) | st.builds(
-    MLP, nodes=st.lists(st.integers(), max_size=2), activation=text
-)
+graphs = st.builds(
+    CNN, filters=st.lists(st.integers(1, 2**63 - 1), max_size=3), dense=st.integers(1, 2**63 - 1)
+) | st.builds(MLP, nodes=st.lists(st.integers(), max_size=2), activation=text)
 processors = st.builds(Augment, p=st.floats(0, 1)) | st.builds(Crop, size=st.tuples(st.integers(), st.integers()))
 heads = st.builds(HeadParams, units=st.integers()) | st.builds(Wide, units=st.integers(), factor=numbers)
 
@@ -191,7 +191,7 @@ heads = st.builds(HeadParams, units=st.integers()) | st.builds(Wide, units=st.in
 def roots(draw: st.DrawFn) -> Root:
     root = Root()
     trainer = root.trainer
-    trainer.epochs = draw(st.integers(1))
+    trainer.epochs = draw(st.integers(1, 2**63 - 1))
     trainer.output_dir = draw(
         st.none() | st.builds(Path, text.filter(lambda path: path not in ("", "None") and "\0" not in path))
     )
