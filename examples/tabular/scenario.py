@@ -1,0 +1,32 @@
+"""Who leaves, and how much do they spend? Rows of a CSV file with missing values, two tasks and rare positives."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scena import ScenarioBase, TrainerParams, TrainerPipelineParams
+
+from .params import CustomersParams, TabularScenarioParams
+
+if TYPE_CHECKING:
+    from scena.model.built import BuiltModel
+
+Pipelines = TrainerPipelineParams[CustomersParams, CustomersParams]
+
+
+class TabularScenario(ScenarioBase[TabularScenarioParams, Pipelines]):
+    """Predicts whether customers leave and how much they spend."""
+
+    @classmethod
+    def default_trainer_params(cls) -> TrainerParams[TabularScenarioParams, Pipelines]:
+        params = super().default_trainer_params()
+        params.epochs, params.learning_rate.lr = 15, 0.003
+        params.gen.train.batch_size, params.gen.val.batch_size = 64, 250
+        return params
+
+    def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
+        """Learns mean and variance of the columns from the rows of the training that miss no number."""
+        with trainer_params.gen.train_data(built.data).stream(repeat=False) as batches:
+            rows = [(batch.inputs["numbers"], batch.inputs["known"].all(axis=-1)) for batch in batches]
+        graph: Any = built.root.graph
+        graph.scale.adapt(np.concatenate([numbers[complete] for numbers, complete in rows]))
