@@ -9,13 +9,14 @@ from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
 from scena.data.pipeline import DataPipeline
 from scena.data.spec import ArraySpec
+from scena.overriding import Overridable
 from scena.params.generics import type_argument
 
 P = TypeVar("P", bound=DataBaseParams)
 _VARIABLE: Any = P
 
 
-class DataBase(Generic[P]):
+class DataBase(Overridable, Generic[P]):
     """Describes the data of a scenario. Override `_input_layer_specs` and `_target_layer_specs`.
 
     Example:

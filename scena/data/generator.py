@@ -9,11 +9,12 @@ import numpy as np
 from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.data.sample import Sample
+from scena.overriding import Overridable
 
 P = TypeVar("P", bound=DataGeneratorParams)
 
 
-class DataGenerator(ABC, Generic[P]):
+class DataGenerator(Overridable, ABC, Generic[P]):
     """Yields the samples of one epoch, in the same order each time it is asked.
 
     Define `__len__` where the number is known. Define `__getitem__` too where a sample can be read by its index: then

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataProcessorParams
 from scena.data.sample import Sample
+from scena.overriding import Overridable
 
 P = TypeVar("P", bound=DataProcessorParams)
 
 
-class DataProcessor(ABC, Generic[P]):
+class DataProcessor(Overridable, ABC, Generic[P]):
     """Base of all processors. It is created from its params in the process that runs it."""
 
     def __init__(self, params: P, data_params: DataBaseParams, mode: PipelineMode) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from scena.data.sample import Sample
 from scena.evaluation.params import EvaluatorParams
+from scena.overriding import Overridable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 TEvaluatorParams = TypeVar("TEvaluatorParams", bound=EvaluatorParams)
 
 
-class Evaluator(Generic[TEvaluatorParams]):
+class Evaluator(Overridable, Generic[TEvaluatorParams]):
     """Like a Keras metric, but in Python and with whole samples: override `update_state` and `result`.
 
     It is entered before a validation and left after it; reset what it counts in `__enter__`.

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import keras
 
+from scena.overriding import refuse_misspelt
 from scena.params import Params, build, to_raw
 
 TParams = TypeVar("TParams", bound=Params)
@@ -28,6 +29,10 @@ class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
         kwargs.setdefault("autocast", False)  # inputs keep their precision until a layer computes with them
         super().__init__(**kwargs)
         self.params = params
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_misspelt(cls)
 
     @abstractmethod
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:

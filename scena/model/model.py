@@ -9,13 +9,15 @@ from typing import Any, ClassVar, Generic, TypeVar
 import keras
 
 from scena.data.sample import Sample
+from scena.model.errors import ModelError
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
+from scena.overriding import Overridable
 
 TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
 
 
-class ModelBase(Generic[TModelParams]):
+class ModelBase(Overridable, Generic[TModelParams]):
     """Base of every model: override `create_graph`, `_loss` and, as needed, the rest.
 
     Keras losses and metrics with state are created in `__init__` and used in `_loss` and `_metric`.
@@ -39,7 +41,14 @@ class ModelBase(Generic[TModelParams]):
 
     def create_root_graph(self, root: Mapping[str, Any] | None = None, /, **static: Any) -> RootGraph:
         """Creates the graph, and the layer around it with the arguments in `root`."""
-        return self.root_graph_cls(self.create_graph(**static), name="root", **(root or {}))
+        graph = self.create_graph(**static)
+        if not isinstance(graph, GenericGraphBase):
+            raise ModelError(
+                f"{type(self).__name__}.create_graph must return a GraphBase. Received: {type(graph).__name__}."
+            )
+        if not hasattr(graph, "params"):
+            raise ModelError(f"{type(graph).__name__}.__init__ must call super().__init__(params, **kwargs) first.")
+        return self.root_graph_cls(graph, name="root", **(root or {}))
 
     def training_model_cls(self) -> type[Any]:
         """The Keras model that runs a step: return a subclass of `TrainingModel` with a `train_step` or `test_step` of its own.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from scena.data.params import DataGeneratorParams
 from scena.data.rules import tell_of_rules
 from scena.evaluation.params import LAVParams
+from scena.overriding import Overridable
 from scena.params import Params, ParamsError, check
 from scena.params.declare import UNSET
 from scena.params.generics import concrete, type_argument
@@ -38,7 +39,7 @@ TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
 _VARIABLES: list[Any] = [TScenarioParams, TPipelines]
 
 
-class ScenarioBase(Generic[TScenarioParams, TPipelines]):
+class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     """A task to learn. A subclass names its parameters: `class Digits(ScenarioBase[DigitsParams, DigitsPipelines])`.
 
     Args:
