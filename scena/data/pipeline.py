@@ -21,6 +21,7 @@ from scena.data.inprocess import InProcessEngine
 from scena.data.modes import PipelineMode
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
 from scena.data.prefix import Progress, stored
+from scena.data.repeating import changing_part, same_samples
 from scena.data.sample import Sample
 from scena.data.shard import Shard, cut
 from scena.data.work import Work
@@ -244,6 +245,14 @@ class DataPipeline:
             made = _changed(made, self.change_batch)
         with closing(made):
             return list(islice(made, batches))
+
+    def changing_part(self) -> tuple[str, str] | None:
+        """The source or processor that makes a sample differently the second time, and the sample."""
+        return changing_part(self._work)
+
+    def has_samples_of(self, other: "DataPipeline") -> bool:
+        """Whether both sources have the same samples, judged by a few of them."""
+        return same_samples(self._work, other._work)
 
     def shard(self, index: int, count: int) -> None:
         """Makes the streams give one of `count` equal parts of each batch: several processes train together.

@@ -77,4 +77,4 @@ def _padded(
 
 
 def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-5) or (math.isnan(one) and math.isnan(other))
+    return math.isclose(one, other, rel_tol=2e-5, abs_tol=1e-6) or (math.isnan(one) and math.isnan(other))

@@ -26,6 +26,7 @@ from scena.model.variables import global_seed_variables
 from scena.training.blocks import stacked
 from scena.training.callbacks.foreign import check_monitors
 from scena.training.callbacks.monitored import MonitoredCallback
+from scena.training.data_checks import warn_of_data
 from scena.training.errors import TrainingError
 from scena.training.numerics import explaining_step
 from scena.training.run import TrainingRun, Validation
@@ -76,6 +77,7 @@ class SanityCheck:
     def _check_training(self, batch: Batch) -> None:
         model: Any = self._run.model
         check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
+        warn_of_data(self._run, batch)
         own_step = type(model).train_step is not TrainingModel.train_step
         self._names["train"] = None if own_step else set(model.results())
 

@@ -1,0 +1,76 @@
+"""The sanity check warns of data that gives plausible numbers of the wrong kind."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples.tagging import model as tagging
+from examples.tagging.scenario import TaggingScenario
+from scena import PipelineMode, Sample
+from tests.toy.data import Halves
+from tests.training.toy_runs import train_toy
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture, directory: Path, **settings: Any) -> list[str]:
+    """What a short training warns of."""
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="scena"):
+        train_toy(directory, epochs=1, export_best=False, **settings)
+    return [record.getMessage() for record in caplog.records if record.name.startswith("scena")]
+
+
+def test_validation_on_the_samples_of_the_training(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert warnings_of(caplog, tmp_path / "right") == []
+    init = Halves.__init__
+    monkeypatch.setattr(Halves, "__init__", lambda self, params, mode: init(self, params, PipelineMode.TRAINING))
+    (text,) = warnings_of(caplog, tmp_path / "same")
+    assert text == (
+        "Training and validation read the same samples, so the validation says nothing about new data: let the mode of the source "
+        "decide, or name other data with --val."
+    )
+
+
+def test_samples_that_differ_each_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Halves.__getitem__
+
+    def noisy(self: Halves, index: int) -> Sample:
+        sample = read(self, index)
+        return sample.new_inputs({"x": sample.inputs["x"] + np.random.normal(size=8)})
+
+    monkeypatch.setattr(Halves, "__getitem__", noisy)
+    found = warnings_of(caplog, tmp_path)
+    assert found[0] == (
+        "Halves makes sample 0 (meta: {'index': 0}) of the training data differently each time, so the run cannot be repeated or resumed "
+        "exactly. Take random numbers from `rng` (apply(self, sample, rng)), or seed them by the index of the sample, and keep nothing "
+        "from sample to sample."
+    )
+    assert len(found) == 2 and "of the evaluation data" in found[1]
+
+
+def test_padding_that_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {
+        "scenario": TaggingScenario,
+        "gen__train_val__count": 40,
+        "scenario__model__units": 4,
+        "scenario__print_eval_limit": 0,
+    }
+    assert warnings_of(caplog, tmp_path / "right", **settings) == []
+    there = tagging._there
+
+    def unmasked(targets: Any) -> Any:
+        mask, tags = there(targets)
+        return 0 * mask + 1, tags
+
+    monkeypatch.setattr(tagging, "_there", unmasked)
+    found = warnings_of(caplog, tmp_path / "wrong", **settings)
+    assert [text.split(":")[0] for text in found] == ["Padding counts in 'loss'", "Padding counts in 'letter_acc'"]
+    assert found[0].endswith(
+        "when the samples of a batch are padded by 8 more, so it depends on the batch size. Mask what is not there."
+    )
