@@ -20,7 +20,7 @@ class TabularScenario(ScenarioBase[TabularScenarioParams, Pipelines]):
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[TabularScenarioParams, Pipelines]:
         params = super().default_trainer_params()
-        params.epochs, params.learning_rate.lr = 15, 0.003
+        params.epochs, params.learning_rate.lr = 10, 0.003
         params.gen.train.batch_size, params.gen.val.batch_size = 64, 250
         return params
 

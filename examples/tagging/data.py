@@ -10,6 +10,8 @@ TAGS = ["other", "date", "amount", "name"]
 PADDING = -1
 """The tag of letters that are not there: losses and metrics leave it out."""
 MONTHS = ["january", "march", "may", "august", "october"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789. "
+MISPRINTS = 0.05
 SYLLABLES = ["mo", "na", "ri", "ta", "le", "ka", "so", "bi", "du", "el"]
 
 
@@ -26,6 +28,7 @@ class Lines(RandomAccessGenerator[LinesParams]):
             for part, tag in _phrase(rng):
                 text += part
                 tags += [TAGS.index(tag)] * len(part)
+        text = "".join(letter if rng.uniform() > MISPRINTS else rng.choice(list(LETTERS)) for letter in text)
         return Sample(inputs={"letters": encode(text)}, targets={"tags": np.array(tags)}, meta={"text": text})
 
 

@@ -17,7 +17,7 @@ class TaggingScenario(ScenarioBase[TaggingScenarioParams, TrainValParams[LinesPa
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[TaggingScenarioParams, TrainValParams[LinesParams]]:
         params = super().default_trainer_params()
-        params.epochs, params.learning_rate.lr = 5, 0.01
+        params.epochs, params.learning_rate.lr = 4, 0.01
         params.lav_every_n = Trigger(1)
         # lines of similar length share a batch, so that little is padded
         params.gen.train.bucket_boundaries, params.gen.train.bucket_batch_sizes = [20, 40], [64, 48, 32]

@@ -24,6 +24,8 @@ PROMISED = {
     "full_model": ("val_acc", max, 0.96, 1.0),
     "flower_model": ("val_acc", max, 0.90, 1.0),
     "atr_model": ("lav_cer", min, 0.0, 0.05),
+    "tabular_model": ("val_auc", max, 0.88, 1.0),
+    "tagging_model": ("lav_field_f1", max, 0.85, 1.0),
     "dates_model": ("lav_exact", max, 0.95, 1.0),
     "pairs_model": ("lav_acc", max, 0.85, 1.0),
     "frozen_model": ("lav_acc", max, 0.4, 0.75),
