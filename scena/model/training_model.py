@@ -241,7 +241,7 @@ class TrainingModel(keras.Model):
         for name, value in metrics.items():
             _count(self.metric_means[name], value, weights.get(name), size)
         for metric, *arguments in updates.values():
-            metric.update_state(*_per_sample(metric, arguments))
+            metric.update_state(*_counted(metric, arguments))
         for penalty in self.losses:
             if len(penalty.shape) > 0:
                 raise ModelError(
@@ -282,12 +282,27 @@ class TrainingModel(keras.Model):
         return {name: data_of(self.updated_metrics[name]) for name in sorted(self._data_metrics)}
 
 
-def _per_sample(metric: keras.metrics.Metric, arguments: list[Any]) -> list[Any]:
-    """Adds an axis where a function such as `mean_absolute_error` would average over the batch, and each batch then count the same."""
-    pair = arguments[:2]
-    if not isinstance(metric, keras.metrics.MeanMetricWrapper) or any(len(value.shape) != 1 for value in pair):
+def _counted(metric: keras.metrics.Metric, arguments: list[Any]) -> list[Any]:
+    """The arguments of a Keras mean, in a shape in which each value counts the same, whichever batch it is in.
+
+    Keras averages `(batch, length)` values and weights within each sample first, so that values of a short batch count more than those
+    of a long one; and functions such as `mean_absolute_error` average `(batch,)` values over the batch, so that each batch counts the same.
+    """
+    if not isinstance(metric, keras.metrics.Mean):
         return arguments
-    return [*(ops.expand_dims(value, -1) for value in pair), *arguments[2:]]
+    count = 2 if isinstance(metric, keras.metrics.MeanMetricWrapper) else 1
+    values, weights = arguments[:count], arguments[count:]
+    rank = len(weights[0].shape) if weights and weights[0] is not None else 0
+    if rank > 1 and all(_leading(value, rank) == tuple(weights[0].shape) for value in values):
+        values = [ops.reshape(value, (-1, *value.shape[rank:])) for value in values]
+        weights = [ops.reshape(weights[0], (-1,))]
+    if count == 2 and all(len(value.shape) == 1 for value in values):
+        values = [ops.expand_dims(value, -1) for value in values]
+    return [*values, *weights]
+
+
+def _leading(value: Any, rank: int) -> tuple[int | None, ...]:
+    return tuple(value.shape)[:rank]
 
 
 def _batch_size(inputs: Tensors) -> Any:

@@ -12,6 +12,7 @@ from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, Mod
 from scena.model.built import BuiltModel
 from scena.model.errors import ModelError
 from scena.model.tf_engine import TensorFlowEngine
+from scena.model.training_model import _counted
 
 Tensors = dict[str, Any]
 
@@ -163,6 +164,27 @@ def test_a_called_metric_is_the_metric_of_all_samples(form: str) -> None:
 def test_a_keras_metric_counts_samples_and_not_batches() -> None:
     results = values(model_with(_metric=metrics(lambda self, y, p: {"mae": (self.mae, y, p)})))
     assert results["mae"] == pytest.approx(np.mean(abs(Y - P)), abs=1e-6)
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_letters_of_short_and_long_batches_count_the_same(classes: bool) -> None:
+    """Keras averages within each sample first, so that a letter of a short batch would count more."""
+    metric = keras.metrics.SparseCategoricalAccuracy() if classes else keras.metrics.Accuracy()
+    rng = np.random.default_rng(0)
+    right = count = 0.0
+    for length in (3, 10):
+        tags, found = rng.integers(0, 3, (2, 4, length))
+        there = (np.arange(length) < rng.integers(1, length + 1, (4, 1))).astype("float32")
+        right, count = right + ((tags == found) * there).sum(), count + there.sum()
+        arguments = [tags, np.eye(3)[found] if classes else found, there]
+        metric.update_state(*_counted(metric, arguments))
+    assert float(metric.result()) == pytest.approx(right / count, abs=1e-6)
+
+
+def test_weights_that_are_spread_over_a_sample_stay_as_they_are() -> None:
+    values, weights = np.ones((4, 3)), np.ones((4, 1))
+    assert [value.shape for value in _counted(keras.metrics.Mean(), [values, weights])] == [(4, 3), (4, 1)]
+    assert [value.shape for value in _counted(keras.metrics.AUC(), [values, values])] == [(4, 3), (4, 3)]
 
 
 def test_a_loss_that_depends_on_no_weight_is_refused() -> None:
