@@ -84,8 +84,11 @@ def forget(path: Path) -> None:
     """Removes a file that `write_checked` wrote, and its checksum."""
     path.unlink(missing_ok=True)
     known = _stored(path.parent, strict=False)
-    if known.pop(path.name, None) is not None:
+    known.pop(path.name, None)
+    if known:
         _write_manifest(path.parent, known)
+    else:
+        (path.parent / MANIFEST).unlink(missing_ok=True)
 
 
 def seal(directory: Path, checksums: dict[str, str]) -> None:

@@ -113,6 +113,8 @@ def read_dump(path: Path) -> Iterator[tuple[str, str, Sample]]:
                     continue
                 sample = Sample(**{part: from_json(record[part]) for part in _PARTS if part in record})
                 found = record.get("model", ""), record.get("data", ""), sample
+                if not isinstance(found[0], str) or not isinstance(found[1], str):
+                    raise ValueError("the name of its model or of its data is no text")
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
                 raise _damaged(path, number, error) from error
             yield found

@@ -70,9 +70,13 @@ def read_description(path: Path) -> dict[str, Any]:
 def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> Any:
     """The trainer parameters of a stored run, as an object."""
     try:
+        if not isinstance(description.get("trainer"), dict):
+            raise ScenarioError(f"{path} holds no parameters of a training.")
         return build(description["trainer"], scenario.trainer_params_cls())
     except ParamsError as error:
         raise ScenarioError(f"{path}: {error}") from error
+    except RecursionError:
+        raise ScenarioError(f"{path}: its parameters are nested too deeply.") from None
 
 
 @functools.cache

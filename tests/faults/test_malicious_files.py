@@ -367,6 +367,7 @@ DUMPS: dict[str, Make] = {
     "a large type": text(array(dtype="V9999999999")),
     "a type that is none": text(array(dtype={"a": []})),
     "nested": text(array().splitlines()[0] + f'\n{{"outputs":{NESTED}}}\n{BOMB}'),
+    "a model that is no name": text(array().splitlines()[0] + '\n{"model": [1]}\n'),
     "no bytes": text(array(**{"$array": "#"})),
 }
 
@@ -451,3 +452,27 @@ def test_commands_print_one_line(tmp_path: Path, command: str, kind: str, capsys
         assert (status, line) == (0, f"There are no runs in {tmp_path}.")
     else:
         assert status in (1, 2) and "error: " in line
+
+
+def test_what_the_system_refuses_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "x" * 5000
+    assert main(["runs", name]) == 1
+    assert one_line(capsys) == f"scena runs: error: {name}: File name too long"
+
+
+def test_a_dump_without_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(array())
+    assert main(["evaluate-dump", str(path), "--scenario", "tests.faults.survivor"]) == 1
+    assert one_line(capsys) == f"scena evaluate-dump: error: {path} holds no parameters of a training."
+
+
+@pytest.mark.parametrize("depth", [5, 200, 300])
+def test_nested_parameters(tmp_path: Path, depth: int, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trainer_params.json"
+    trainer = '{"scenario":' * depth + "1" + "}" * depth
+    path.write_text(
+        f'{{"format": 1, "scenario": "tests.faults.survivor.scenario:SurvivorScenario", "trainer": {trainer}}}'
+    )
+    assert main(["resume", str(tmp_path)]) in (1, 2)
+    assert str(tmp_path) in one_line(capsys)
