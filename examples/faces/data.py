@@ -7,6 +7,7 @@ import numpy as np
 
 from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
 from scena.data.errors import DataError
+from scena.data.image.found import images_in_tree
 from scena.data.records import RecordSet
 
 from .params import DrawnParams, FaceDataParams, FaceFilesParams, FaceRecordsParams, FolderParams
@@ -50,11 +51,12 @@ class FaceFolder(RandomAccessGenerator[FolderParams]):
 
     def __init__(self, params: FolderParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
-        if not params.folder.is_dir():
-            raise DataError(f"There is no folder {params.folder}.")
-        files = [sorted(f for f in folder.iterdir() if f.suffix.lower() in ENDINGS)
-                 for folder in sorted(params.folder.iterdir()) if folder.is_dir()]  # fmt: skip
-        files = [found for found in files if found]
+        found = images_in_tree(params.folder)
+        if found.splits:  # people are divided here, by `held_out`
+            raise DataError(f"{params.folder} has folders for splits ({', '.join(found.splits)}): name one of them.")
+        people = [[entry.path for entry in found.entries if entry.label == n] for n in range(len(found.classes))]
+        files = [[path for path in paths if path.suffix.lower() in ENDINGS] for paths in people]
+        files = [paths for paths in files if paths]
         numbers, self.people = chosen_people(len(files), params.held_out, mode, str(params.folder))
         self.files = [(path, number) for number in numbers for path in files[number]]
 

@@ -1,6 +1,7 @@
 """Faces: people of training and validation differ, the contract holds, training resumes exactly, and embeddings verify new people."""
 
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -103,8 +104,12 @@ def test_a_folder_is_divided_by_people(tmp_path: Path, face_files: list[Path]) -
     assert {label for _, label in val.files} == {3, 4}
     with pytest.raises(DataError, match="At least four are needed"):
         FolderParams(folder=tmp_path, held_out=0.9).create(PipelineMode.TRAINING)
-    with pytest.raises(DataError, match="There is no folder"):
+    with pytest.raises(DataError, match="The folder of images .* does not exist"):
         FolderParams(folder=tmp_path / "none").create(PipelineMode.TRAINING)
+    for split in ("train", "test"):
+        shutil.copytree(tmp_path / "a", tmp_path / "divided" / split / "a")
+    with pytest.raises(DataError, match=r"has folders for splits \(train, test\): name one of them"):
+        FolderParams(folder=tmp_path / "divided").create(PipelineMode.TRAINING)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from scena.data.generator import SequenceGenerator
 from scena.data.records.convert import write_source
 from scena.data.records.params import RecordsParams
 from scena.data.sources.params import ListFileGeneratorParams
+from scena.params.kinds import kind_of
+from scena.params.selection import candidates
 from scena.scenario.finding import find_scenario
 from tests.data.image.pictures import class_folders
 from tests.data.toys import LinesParams, sequence, toy_pipeline
@@ -57,6 +59,8 @@ def test_any_scenario_can_choose_records_on_the_command_line(capsys: pytest.Capt
     assert main(command.split()) == 0
     printed = capsys.readouterr().out
     assert "Records" in printed and "some/folder" in printed
+    assert "Records" in candidates(kind_of(ListFileGeneratorParams), None)
+    assert "Records" not in candidates(kind_of(LinesParams), None)  # a processor is no source
 
 
 def test_texts_come_back_as_texts_for_processors(tmp_path: Path) -> None:
