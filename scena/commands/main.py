@@ -1,6 +1,7 @@
 # PYTHON_ARGCOMPLETE_OK
 """The `scena` program: finds the command, runs it, and shows errors as one short message."""
 
+import errno
 import importlib
 import os
 import sys
@@ -52,7 +53,26 @@ ALIASES = {"evaluate": "lav"}
 
 def main(argv: list[str] | None = None) -> int:
     """Runs `scena` with these arguments (default: the process's) and returns its exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    try:
+        try:
+            return _main(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is dropped at the end
+        print(f"scena: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _main(arguments: list[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from scena.commands.complete import answer_shell
 
@@ -117,9 +137,6 @@ def _run(name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"scena {name}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except OSError as error:  # a file or folder that cannot be read or written, wherever it was
         if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug" or error.filename is None:
             raise

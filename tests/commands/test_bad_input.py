@@ -1,5 +1,6 @@
 """Input that is wrong in ways nobody means: one line says what, and no traceback is shown."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,3 +122,20 @@ def test_places_and_runs(zygote: Zygote, tmp_path: Path) -> None:
     assert "a run is resumed where it is, in run." in said("resume run --trainer.output_dir other")
     assert "Cannot write to --output afile: File exists." in said(f"{TUNE} learning_rate.lr=0.1,0.2 --output afile")
     assert "Cannot write to the set images: it is a folder." in said("sets images:a --from run")
+
+
+@pytest.mark.parametrize("words", ["zoo", "--help", "train --help", "zoo --help", "completion bash"])
+@pytest.mark.parametrize(
+    ("where", "status", "error"),
+    [
+        (">&-", 0, ""),
+        (">/dev/full", 1, "scena: error: the output cannot be written: No space left on device\n"),
+        ("| sleep 0", None, ""),  # 141, or 0 if it was faster
+        ("2>&-", 0, ""),
+    ],
+)
+def test_output_that_goes_nowhere(words: str, where: str, status: int | None, error: str) -> None:
+    command = f"set -o pipefail; {sys.executable} -m scena {words} {where}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == error
+    assert done.returncode == status if status is not None else done.returncode in (0, 141)

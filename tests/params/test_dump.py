@@ -207,7 +207,8 @@ def roots(draw: st.DrawFn) -> Root:
         st.lists(st.builds(Path, text.filter(lambda path: path != "" and "\0" not in path)), max_size=2)
     )
     trainer.learning_rate = draw(
-        st.builds(LearningRateParams, lr=st.floats(0, exclude_min=True)) | st.builds(ExponentialDecay, decay=numbers)
+        st.builds(LearningRateParams, lr=st.floats(0, exclude_min=True, allow_infinity=False))
+        | st.builds(ExponentialDecay, decay=numbers)
     )
     trainer.early_stopping = draw(st.none() | st.builds(EarlyStoppingParams, mode=st.sampled_from(Mode)))
     trainer.scenario.model.graph = draw(graphs)
