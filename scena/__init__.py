@@ -23,6 +23,7 @@ _HOMES = {
     "scena.data.sample": ["Sample"],
     "scena.data.spec": ["ArraySpec"],
     "scena.devices.params": ["DeviceParams", "TrainerDeviceParams"],
+    "scena.evaluation.callbacks": ["LAVCallback"],
     "scena.evaluation.evaluator": ["Evaluator"],
     "scena.evaluation.lav": ["LAV"],
     "scena.evaluation.multi": ["MultiLAV"],
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from scena.data.spec import ArraySpec as ArraySpec
     from scena.devices.params import DeviceParams as DeviceParams
     from scena.devices.params import TrainerDeviceParams as TrainerDeviceParams
+    from scena.evaluation.callbacks import LAVCallback as LAVCallback
     from scena.evaluation.evaluator import Evaluator as Evaluator
     from scena.evaluation.lav import LAV as LAV
     from scena.evaluation.multi import MultiLAV as MultiLAV

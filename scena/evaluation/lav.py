@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from scena.data.batch import Batch
@@ -10,6 +10,7 @@ from scena.data.modes import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
+from scena.evaluation.callbacks import LAVCallback
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.params import LAVParams
 from scena.model.bad_data import naming_bad_data
@@ -35,6 +36,9 @@ class LAV:
         evaluator: called with each post-processed sample.
     """
 
+    callbacks: Sequence[LAVCallback] = ()
+    """Called in every run; those of the scenario, unless somebody sets others."""
+
     def __init__(self, params: LAVParams, built: BuiltModel, evaluator: Evaluator[Any] | None = None) -> None:
         self.params = params
         self.built = built
@@ -55,6 +59,7 @@ class LAV:
         source: DataGeneratorParams | Iterable[Sample],
         progress: Progress | None = None,
         observer: Observer | None = None,
+        callbacks: Iterable[LAVCallback] = (),
     ) -> dict[str, Any]:
         """Losses, metrics and evaluator results on one source of data.
 
@@ -62,8 +67,27 @@ class LAV:
             source: what to validate on.
             progress: called with the number of samples of each batch.
             observer: called with each predicted sample.
+            callbacks: callbacks of this run, beside those of the scenario.
         """
-        return self.run_pipeline(self._pipeline_for(source), progress, observer)
+        called = [*self.callbacks, *callbacks]
+
+        def observe(sample: Sample) -> None:
+            for callback in called:
+                callback.on_sample_end(source, sample)
+            if observer is not None:
+                observer(sample)
+
+        self.begin(source, called)
+        results = self.run_pipeline(self._pipeline_for(source), progress, observe if called else observer)
+        for callback in called:
+            callback.on_lav_end(source, results)
+        return results
+
+    def begin(self, source: Any, callbacks: Iterable[LAVCallback]) -> None:
+        """Tells callbacks that samples of a source will follow."""
+        for callback in callbacks:
+            callback.lav = self
+            callback.on_lav_begin(source)
 
     def _pipeline_for(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         """A pipeline that preloads its samples serves all validations on its source, as those after each epoch of a training."""

@@ -60,11 +60,18 @@ class MultiLAV:
             observer: called with the name of a model and each of its predicted samples.
         """
         first = next(iter(self.lavs.values()))
+        for lav in self.lavs.values():
+            lav.begin(source, lav.callbacks)
         with first.create_pipeline(source).stream(repeat=False) as batches:
             for name, sample in self._interleaved(_Outputs(batch) for batch in counted(batches, progress)):
+                for callback in self.lavs[name].callbacks if name in self.lavs else ():
+                    callback.on_sample_end(source, sample)
                 if observer is not None:
                     observer(name, sample)
         results = {name: lav.results for name, lav in self.lavs.items()}
+        for lav in self.lavs.values():
+            for callback in lav.callbacks:
+                callback.on_lav_end(source, lav.results)
         return {**results, VOTED: self._voted} if self._votes else results
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 from scena.checksums import warn_if_changed
 from scena.experiments.errors import ExperimentError
 from scena.experiments.names import flat_values
+from scena.training.directory import step_of
 
 RUN_FILE = "trainer_params.json"
 HISTORY = "history.csv"
@@ -133,8 +134,8 @@ def _status(directory: Path, trainer: dict[str, Any], history: list[dict[str, fl
 def _stopped(directory: Path, trainer: dict[str, Any]) -> bool:
     """Whether the last checkpoint says that the training ended before its last epoch."""
     folder = directory / (trainer.get("checkpoint_dir") or "checkpoint")
-    steps = [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
-    progress = _json(folder / str(max(steps)) / STATE).get("progress", {}) if steps else {}
+    found = {step: path for path in folder.glob("*") if (step := step_of(path.name)) is not None}
+    progress = _json(found[max(found)] / STATE).get("progress", {}) if found else {}
     return bool(isinstance(progress, dict) and progress.get("stopped") and progress.get("finished"))
 
 

@@ -22,6 +22,7 @@ from scena.training.pipeline_params import TrainerPipelineParamsBase
 
 if TYPE_CHECKING:
     from scena.data.database import DataBase
+    from scena.evaluation.callbacks import LAVCallback
     from scena.evaluation.evaluator import Evaluator
     from scena.evaluation.lav import LAV
     from scena.evaluation.multi import MultiLAV
@@ -330,7 +331,13 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def create_lav_for(self, built: "BuiltModel", params: LAVParams) -> "LAV":
         """LAV of a model that is in memory, as during training."""
-        return self.lav_cls()(params, built, self.create_evaluator(built.data), **self.lav_kwargs(built.data))
+        lav = self.lav_cls()(params, built, self.create_evaluator(built.data), **self.lav_kwargs(built.data))
+        lav.callbacks = [*lav.callbacks, *self.lav_callbacks()]
+        return lav
+
+    def lav_callbacks(self) -> "list[LAVCallback]":
+        """What accompanies each LAV of this scenario, in training and afterwards. The default has none."""
+        return []
 
     @classmethod
     def create_lav(cls, export_dir: str | Path, params: LAVParams | None = None) -> "LAV":

@@ -18,6 +18,7 @@ import msgspec
 
 from scena.checksums import MANIFEST, checksum, file_checksum, seal, verify
 from scena.durable import put_in_place, recover_directory, sync, write_file
+from scena.training.directory import step_of
 from scena.training.errors import CheckpointError
 from scena.training.tensor_file import Array, TensorBuffer, read_tensors
 
@@ -85,39 +86,44 @@ class CheckpointStore:
         keep: how many of the last ones to keep.
         keep_every: keep every so-manieth for good; 0 for none.
         run: the identity of the run; checkpoints of another one are neither read nor removed.
+        name: what new ones are called: NAME-STEP, or just STEP without a name.
     """
 
-    def __init__(self, directory: Path, keep: int = 2, keep_every: int = 0, run: str = "") -> None:
+    def __init__(self, directory: Path, keep: int = 2, keep_every: int = 0, run: str = "", name: str = "") -> None:
+        self.name = name
         self.directory = directory
         self.keep = keep
         self.keep_every = keep_every
         self.run = run
 
     def path(self, step: int) -> Path:
-        """The directory of the checkpoint of this step."""
-        return self.directory / str(step)
+        """The directory of the checkpoint of this step: the one there is, whatever its name, or the one to be written."""
+        own = self.directory / (f"{self.name}-{step}" if self.name else str(step))
+        if _holds(own) or not self.directory.is_dir():
+            return own
+        others = (self.directory / name for name in sorted(os.listdir(self.directory)) if step_of(name) == step)
+        return next((path for path in others if _holds(path)), own)
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints there are, oldest first."""
         if not self.directory.is_dir():
             return []
-        return sorted(
-            int(name) for name in os.listdir(self.directory) if _is_step(name) and _holds(self.directory / name)
-        )
+        names = {name: step_of(name) for name in os.listdir(self.directory)}
+        return sorted({step for name, step in names.items() if step is not None and _holds(self.directory / name)})
 
     def clean(self) -> None:
         """Clears away what a killed process left half-written."""
         if not self.directory.is_dir():
             return
         for name in {path.name[1:].rpartition(".")[0] for path in self.directory.glob(".*.*")}:
-            if _is_step(name):
-                self._recover(int(name))
+            if step_of(name) is not None:
+                self._recover(self.directory / name)
 
     def begin(self, step: int) -> Path:
         """An empty directory in which the checkpoint of this step is put together."""
-        aside = self.directory / f".{step}.new"
+        aside = self._aside(step)
         try:
-            self._recover(step)
+            self._recover(self.path(step))
             if os.path.lexists(self.path(step)) and not self._is_own(self.path(step)):
                 raise FileExistsError(errno.EEXIST, "it is there already, and is no checkpoint of this run")
             aside.mkdir(parents=True)
@@ -134,7 +140,7 @@ class CheckpointStore:
             state: the rest of it.
             pinned: the step of another checkpoint that must stay, that of the best model.
         """
-        final, aside = self.path(step), self.directory / f".{step}.new"
+        final, aside = self.path(step), self._aside(step)
         try:
             tensors.write(aside / TENSORS)
             text = json.dumps(msgspec.to_builtins(state)).encode()
@@ -147,14 +153,17 @@ class CheckpointStore:
             sync(aside)
             put_in_place(aside, final)
         except OSError as error:
-            self._recover(step)
+            self._recover(final)
             raise self.failure(step, error) from error
         self._remove_old(step, pinned)
         return final
 
     def abandon(self, step: int) -> None:
         """Removes what `begin` made."""
-        self._recover(step)
+        self._recover(self.path(step))
+
+    def _aside(self, step: int) -> Path:
+        return self.directory / f".{self.path(step).name}.new"
 
     def load_latest(self) -> LoadedCheckpoint | None:
         """The newest checkpoint that can be read; those that cannot are named and passed over."""
@@ -202,16 +211,17 @@ class CheckpointStore:
             if step not in kept and not (self.path(step) / KEEP).exists():
                 self._set_aside(step)
         for path in self.directory.glob(f"*{DISCARDED}"):
-            if _is_step(path.name.removesuffix(DISCARDED)) and _only_ours(path):
+            if step_of(path.name.removesuffix(DISCARDED)) is not None and _only_ours(path):
                 shutil.rmtree(path, ignore_errors=True)
 
     def _set_aside(self, step: int) -> bool:
         """Takes a checkpoint away in one step: while its files are removed one by one, it must not look like a damaged one."""
-        aside = self.directory / f"{step}{DISCARDED}"
-        if not self._is_own(self.path(step)) or (os.path.lexists(aside) and not _only_ours(aside)):
+        path = self.path(step)
+        aside = self.directory / f"{path.name}{DISCARDED}"
+        if not self._is_own(path) or (os.path.lexists(aside) and not _only_ours(aside)):
             return False
         shutil.rmtree(aside, ignore_errors=True)
-        self.path(step).rename(aside)
+        path.rename(aside)
         return True
 
     def _is_own(self, path: Path) -> bool:
@@ -224,10 +234,10 @@ class CheckpointStore:
             run = ""  # damaged
         return not run or not self.run or run == self.run
 
-    def _recover(self, step: int) -> None:
-        """Repairs what a crash left of this step, unless it holds what is not ours."""
-        if all(_only_ours(self.directory / f".{step}.{end}") for end in ("new", "old")):
-            recover_directory(self.path(step))
+    def _recover(self, path: Path) -> None:
+        """Repairs what a crash left of this checkpoint, unless it holds what is not ours."""
+        if all(_only_ours(self.directory / f".{path.name}.{end}") for end in ("new", "old")):
+            recover_directory(path)
 
     def failure(self, step: int, error: OSError) -> CheckpointError:
         """The error of a checkpoint that cannot be written."""
@@ -251,10 +261,6 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
         raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
     _check_entries(path, tensors, state)
     return tensors, state
-
-
-def _is_step(name: str) -> bool:
-    return name.isascii() and name.isdecimal()
 
 
 def _holds(path: Path) -> bool:

@@ -62,6 +62,12 @@ def run_paths(directory: Path, params: Any) -> RunPaths:
     )
 
 
+def step_of(name: str) -> int | None:
+    """The step in the name of a checkpoint, STEP or NAME-STEP; None if it is no such name."""
+    step = name.rpartition("-")[2]
+    return int(step) if step.isascii() and step.isdecimal() and not name.startswith((".", "-")) else None
+
+
 def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
     """Turns paths that a user gave, relative to the current folder, into those that are stored.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.durable import write_file
-from scena.training.directory import PARAMS, RunPaths, run_paths
+from scena.training.directory import PARAMS, RunPaths, run_paths, step_of
 from scena.training.errors import TrainingError
 from scena.training.event_files import cut_back
 from scena.training.lock import locked
@@ -135,7 +135,7 @@ def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
         if path.parent.resolve() == place and path.exists()
     ]
     if paths.checkpoint.resolve() == place:
-        taken += sorted(place / name for name in os.listdir(place) if name.isdecimal())
+        taken += sorted(place / name for name in os.listdir(place) if step_of(name) is not None)
     if taken:
         raise TrainingError(
             f"--{flag} {place} already holds {taken[0].name}, which is not this run's. Choose a directory without it."

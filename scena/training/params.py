@@ -36,6 +36,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         help="save and leave with status 75 after this time, such as 3h (0s: never); `scena resume` goes on",
     )
     checkpoint_dir: Path | None = param(None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)")
+    checkpoint_name: str = param("", help="what checkpoints are called: NAME-STEP (default: STEP)")
     log_dir: Path | None = param(None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)")
     export_dir: Path | None = param(None, help="where best/ and export/ go (default: OUTPUT_DIR)")
     best: BestBy | None = param(
@@ -106,6 +107,10 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
             raise ValueError(f"ema_decay is a rate from 0 to 1, or -1 for an automatic one; received {self.ema_decay}")
         if self.xla and self.force_eager:
             raise ValueError("xla and force_eager exclude each other: XLA compiles what eager mode runs op by op")
+        if "/" in self.checkpoint_name or self.checkpoint_name.startswith((".", "-")):
+            raise ValueError(
+                f"checkpoint_name is the first part of a folder's name, such as model.ckpt; received {self.checkpoint_name!r}"
+            )
         if len(self.profile_steps) != 2 or self.profile_steps[0] > self.profile_steps[1]:
             raise ValueError(
                 f"profile_steps are the first and the last step, such as 10 29; received {self.profile_steps}"

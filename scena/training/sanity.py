@@ -64,7 +64,10 @@ class SanityCheck:
             ScenaError: what is wrong, in one line.
         """
         parts = ["training"] + ["validation"] * (self._run.val_data is not None) + ["LAV"] * (self._lav is not None)
-        logger.info("Sanity check: a few samples of %s before the first step.", " and ".join(parts))
+        logger.info(
+            "Sanity check: a few samples of %s before the first step.",
+            " and ".join([", ".join(parts[:-1]), parts[-1]][len(parts) == 1 :]),
+        )
         with self._unchanged():
             self._check_training(first)
             if self._run.val_data is not None:

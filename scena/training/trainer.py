@@ -188,6 +188,7 @@ class Trainer:
             params.keep_checkpoints,
             params.keep_every_checkpoint,
             run_identity(run.directory),
+            params.checkpoint_name,
         )
         state = TrainingState(run, [*own, *callbacks], store)
         if before is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scena import LAV, DataPipelineParams, LAVParams, Sample
+from scena import LAV, DataPipelineParams, LAVCallback, LAVParams, Sample
 from scena.commands.main import main
 from scena.data.params import DataGeneratorParams
 from scena.params import param
@@ -79,6 +79,41 @@ def test_a_subclass_is_used(exports: list[Path]) -> None:
     seen: list[Sample] = []
     lav.run(HalvesParams(count=5), observer=seen.append)
     assert [sample.meta["index"] for sample in seen] == [0, 1, 2, 3, 4]
+
+
+class Noting(LAVCallback):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def on_lav_begin(self, source: Any) -> None:
+        self.events.append(("begin", source.count, type(self.lav).__name__))
+
+    def on_sample_end(self, source: Any, sample: Sample) -> None:
+        self.events.append(sample.meta["index"])
+
+    def on_lav_end(self, source: Any, results: dict[str, Any]) -> None:
+        self.events.append(("end", sorted(results)))
+
+
+def test_callbacks_accompany_a_lav(exports: list[Path]) -> None:
+    """Those of the scenario in every LAV, those of one run in that one only."""
+    always, once = Noting(), Noting()
+
+    class Accompanied(Evaluated):
+        def lav_callbacks(self) -> list[LAVCallback]:
+            return [always]
+
+    lav = Accompanied.create_lav(exports[0], lav_params(2))
+    lav.run(HalvesParams(count=3), callbacks=[once])
+    expected = [("begin", 3, "CountingLAV"), 0, 1, 2, ("end", ["acc", "loss", "right", "said"])]
+    assert once.events == always.events == expected
+    lav.run(HalvesParams(count=3))
+    assert once.events == expected and always.events == expected * 2
+    always.events.clear()
+    Accompanied.create_multi_lav(exports[:1], lav_params(2)).run(HalvesParams(count=3))
+    assert always.events == expected
 
 
 def test_several_models_in_one_pass_give_what_each_gives_alone(exports: list[Path]) -> None:

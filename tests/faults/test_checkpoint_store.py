@@ -46,6 +46,25 @@ def test_a_step_can_be_saved_again(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["5"]
 
 
+def test_checkpoints_can_have_a_name(tmp_path: Path) -> None:
+    """They are found whatever their name is, and those with another name are too old at their time."""
+    for number in (1, 2):
+        put(CheckpointStore(tmp_path), 10 * number, number)
+    store = CheckpointStore(tmp_path, name="model.ckpt")
+    assert store.load(20)[1].number == 2
+    put(store, 30, 3)
+    assert store.steps() == [20, 30]
+    put(store, 40, 4)
+    assert store.steps() == [30, 40] and store.path(40).name == "model.ckpt-40"
+    (half := tmp_path / ".model.ckpt-50.new").mkdir()
+    (half / "state.json").write_text("{}")
+    (mine := tmp_path / "notes-60").mkdir()
+    (mine / "text").write_text("not a checkpoint")
+    store.clean()
+    assert not half.exists() and mine.exists() and store.steps() == [30, 40]
+    assert store.load(40)[1].number == 4 and str(store.path(40)) in store.last_good()
+
+
 @pytest.mark.parametrize("step", [1])
 def test_checkpoints_of_every_format_can_be_read(step: int) -> None:
     """A stored checkpoint of each format there ever was; never regenerate one, add one for a new format."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from scena import Evaluator, Sample
+from scena import Evaluator, Sample, ScenarioBase
 from scena.data.errors import DataError, EmptyDataError
 from scena.data.modes import PipelineMode
 from scena.errors import ScenaError
@@ -105,21 +105,12 @@ class Pipelines(TrainerPipelineParams[SpoiltParams, SpoiltParams]):
         return {"a": self.val_source, "b": self.val_source}
 
 
-class SanityScenario(ToyScenario):
+class SanityScenario(ScenarioBase[ToyScenarioParams, Pipelines]):
+    """The toy scenario with two lists of LAV and an evaluator."""
+
     @classmethod
     def default_params(cls) -> ToyScenarioParams:
         return ToyScenarioParams(model=SanityModelParams())
-
-    @classmethod
-    def default_pipelines(cls) -> Any:
-        return Pipelines()
-
-    @classmethod
-    def trainer_params_cls(cls) -> Any:
-        from scena.params.generics import concrete
-        from scena.training.params import TrainerParams
-
-        return concrete(TrainerParams[ToyScenarioParams, Pipelines])
 
     @classmethod
     def evaluator_cls(cls) -> Any:
@@ -282,3 +273,54 @@ def test_a_source_that_can_be_read_once_is_left_alone() -> None:
     again = data.create_pipeline(PipelineMode.EVALUATION, params.gen.val, list(samples()))
     assert [batch.size for batch in again.peek(2, 8)] == [8, 8]
     assert sum(batch.size for batch in again.stream(repeat=False)) == 20
+
+
+def test_whatever_fails_before_the_first_step_leaves_the_folder_free(tmp_path: Path) -> None:
+    class Failing(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            raise RuntimeError("a callback's own mistake")
+
+    with pytest.raises(RuntimeError, match="own mistake"):
+        train_toy(tmp_path / "run", [Failing()])
+    train_toy(tmp_path / "run", epochs=1, checkpoint_name="model.ckpt")
+    assert [path.name for path in (tmp_path / "run" / "checkpoint").iterdir()] == ["model.ckpt-4"]
+    trainer = ToyScenario.create_trainer(toy_params(tmp_path / "run", epochs=2, checkpoint_name="model.ckpt"))
+    assert len(trainer.train(resume=True)) == 2
+
+
+def test_a_learning_rate_of_zero_changes_nothing(tmp_path: Path) -> None:
+    trainer = train_toy(tmp_path / "run", learning_rate__lr=0.0)
+    assert trainer.history[0]["val_loss"] == trainer.history[1]["val_loss"]
+
+
+class BrokenGraph(ToyGraph):
+    mistake = ""
+
+    def build_graph(self, inputs: Any, training: bool | None = None) -> Any:
+        if self.mistake == "key":
+            return {"pred": inputs["picture"]}
+        if self.mistake == "shape":
+            return {"pred": ops.matmul(inputs["x"], ops.ones((3, 2)))}
+        return {"pred": unknown_name}  # type: ignore[name-defined]  # noqa: F821
+
+
+class BrokenModel(ToyModel):
+    def create_graph(self) -> BrokenGraph:
+        return BrokenGraph(self.params)
+
+
+class BrokenModelParams(ToyModelParams, builds=":BrokenModel"):
+    """A graph that cannot be built."""
+
+
+@pytest.mark.parametrize(
+    ("mistake", "reason"),
+    [("key", "there is no 'picture'"), ("shape", "are 8 and 3"), ("name", "name 'unknown_name' is not defined")],
+)
+def test_a_graph_that_cannot_be_built_is_one_line(monkeypatch: pytest.MonkeyPatch, mistake: str, reason: str) -> None:
+    monkeypatch.setattr(BrokenGraph, "mistake", mistake)
+    with pytest.raises(ModelError) as error:
+        ToyScenario(ToyScenarioParams(model=BrokenModelParams())).build()
+    text = str(error.value)
+    assert text.startswith("BrokenGraph cannot be built at test_sanity.py:") and "\n" not in text
+    assert reason in text and "--scenario.debug_graph_construction runs it on real data" in text

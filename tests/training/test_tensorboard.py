@@ -75,9 +75,30 @@ class ShowingGraph(ToyGraph):
         return super().build_graph(inputs, training)
 
 
+class Curve(keras.metrics.Metric):
+    """A metric whose result is no number."""
+
+    def __init__(self) -> None:
+        super().__init__(name="predicted")
+        self.counts = self.add_weight(shape=(2,), initializer="zeros", name="counts")
+
+    def update_state(self, labels: Any, predictions: Any, sample_weight: Any = None) -> None:
+        self.counts.assign_add(keras.ops.sum(predictions, axis=0))
+
+    def result(self) -> Any:
+        return PRCurveData([False, True], np.asarray(self.counts.value) / 1000)
+
+
 class ShowingModel(ToyModel):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.curve = Curve()
+
     def create_graph(self) -> GraphBase[Any]:
         return ShowingGraph(self.params)
+
+    def _metric(self, inputs: Any, targets: Any, outputs: Any) -> Any:
+        return {**super()._metric(inputs, targets, outputs), "predicted": self.curve(targets["y"], outputs["pred"])}
 
 
 class ShowingModelParams(ToyModelParams, builds=":ShowingModel"):
@@ -162,6 +183,13 @@ def test_layers_and_evaluators_show_what_they_like(run: Any) -> None:
     assert curve.shape == (6, 127)
     assert curve[0].max() <= 64 and 0 <= curve[4].min() <= curve[4].max() <= 1  # true positives; precision
     assert "raw" in [*read.Tags()["scalars"], *tags]
+
+
+def test_metrics_show_what_is_no_number(run: Any) -> None:
+    for part in ("val", "lav"):
+        read = events(run[1], part)
+        assert [event.step for event in read.Tensors("predicted/pr_curves")] == [4, 8, 12, 16]
+    assert not [name for name in run[0].history[0] if "predicted" in name]
 
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class TrainerCallback(keras.callbacks.Callback):
         """Called after a validation or LAV with its results (`val_…` and `lav_…`), at whatever step it happened."""
 
     def on_data(self, data: "dict[str, TensorBoardData]") -> None:
-        """Called after LAV with what its evaluator returned beside numbers, by name."""
+        """Called after a validation or LAV with what metrics and the evaluator gave beside numbers, by name (`val_…`, `lav_…`)."""
 
     def inside_epoch(self, logs: dict[str, float]) -> None:
         """Called after a validation or LAV that was not at the end of an epoch, with its results."""

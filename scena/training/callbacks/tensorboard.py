@@ -73,10 +73,13 @@ class TensorBoardEvents(TrainerCallback):
                 )
 
     def on_data(self, data: dict[str, TensorBoardData]) -> None:
-        """Writes pictures, curves and the like of an evaluator."""
-        with self._writers.writing("lav"):
-            for name, value in data.items():
-                value.write(name.removeprefix("lav_"), self.run.progress.step)
+        """Writes pictures, curves and the like of an evaluator or a metric."""
+        for part in ("val", "lav"):
+            own = {name.removeprefix(f"{part}_"): value for name, value in data.items() if name.startswith(f"{part}_")}
+            if own:
+                with self._writers.writing(part):
+                    for name, value in own.items():
+                        value.write(name, self.run.progress.step)
 
     def on_validation(self, logs: dict[str, float]) -> None:
         """Writes the values of a validation, and what the network's layers offer on its first batch."""

@@ -140,9 +140,9 @@ def _place(path: Path) -> Path:
     for inside in ("best", "export"):
         if (path / inside / EXPORT).is_file():
             return path / inside
-    steps = CheckpointStore(path / "checkpoint").steps() if path.is_dir() else []
-    if steps:
-        return path / "checkpoint" / str(steps[-1])
+    store = CheckpointStore(path / "checkpoint")
+    if path.is_dir() and (steps := store.steps()):
+        return store.path(steps[-1])
     raise TrainingError(
         f"--warmstart.model {path}: {'there is nothing there' if not path.exists() else 'it holds no weights'}. "
         "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
