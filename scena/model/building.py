@@ -14,30 +14,37 @@ from scena.devices.backend import on_tensorflow
 def traceable(root: keras.layers.Layer) -> Iterator[None]:
     """While the block runs, a network can be traced although its layers are new: not built, and not adapted to data yet."""
     provisional = [entry for layer in root._flatten_layers() for entry in _provisional(layer)]
+    before = [getattr(layer, name, _NOTHING) for layer, name, _ in provisional]
     for layer, name, value in provisional:
         setattr(layer, name, value)
     try:
         with _eager_builds():
             yield
     finally:
-        for layer, name, _ in provisional:  # so that Keras refuses to compute with the layer before it is adapted
-            if name in _UNSET:
-                setattr(layer, name, None)
-            else:
+        # so that Keras refuses to compute with a layer that was never adapted
+        for (layer, name, _), value in zip(provisional, before, strict=True):
+            if value is _NOTHING:
                 delattr(layer, name)
+            else:
+                setattr(layer, name, value)
 
 
-_UNSET = ("bin_boundaries",)
+_NOTHING = object()
 
 
 def _provisional(layer: Any) -> list[tuple[Any, str, Any]]:
-    """What a layer lacks for a trace until it is adapted, with values of the right shape."""
+    """What a layer lacks until it is adapted, with values of the right shape."""
     if isinstance(layer, keras.layers.Discretization) and layer.bin_boundaries is None:
         return [(layer, "bin_boundaries", [0.0] * (layer.num_bins - 1))]
-    lookup = isinstance(layer, keras.layers.StringLookup | keras.layers.IntegerLookup)
-    if lookup and layer.output_mode == "tf_idf" and layer.pad_to_max_tokens and not hasattr(layer, "idf_weights_const"):
-        return [(layer, "idf_weights_const", np.zeros(layer.max_tokens, keras.config.floatx()))]
-    return []
+    if not isinstance(layer, keras.layers.StringLookup | keras.layers.IntegerLookup) or int(layer.lookup_table.size()):
+        return []
+    words = np.array(
+        ["?"] if layer.vocabulary_dtype == "string" else [0], object if layer.vocabulary_dtype == "string" else "int64"
+    )
+    found = [(layer, "lookup_table", layer._lookup_table_from_tokens(words))]
+    if layer.output_mode == "tf_idf" and layer.pad_to_max_tokens and not hasattr(layer, "idf_weights_const"):
+        found.append((layer, "idf_weights_const", np.zeros(layer.max_tokens, keras.config.floatx())))
+    return found
 
 
 @contextmanager

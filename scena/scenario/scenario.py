@@ -128,6 +128,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def check_graph(self, pipelines: TPipelines) -> None:
         """Runs graph, losses and metrics once on a real batch, op by op, with messages that name what is wrong."""
+        from scena.model.building import traceable
         from scena.model.debugging import check_on_real_data
 
         data = self.create_data()
@@ -135,7 +136,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         root = model.create_root_graph(self.root_graph_kwargs(data), **self.graph_kwargs(data))
         with pipelines.train_data(data).stream(repeat=False) as batches:
             batch = next(iter(batches))
-        check_on_real_data(model, root, batch.inputs, batch.targets)
+        with traceable(root):
+            check_on_real_data(model, root, batch.inputs, batch.targets)
 
     @classmethod
     def evaluator_cls(cls) -> "type[Evaluator[Any]]":

@@ -30,6 +30,8 @@ SAVED_MODEL_TOLERANCES = {"float32": 1e-4, "mixed_float16": 1e-2, "mixed_bfloat1
 """The same for a SavedModel, whose compiler may reorder operations."""
 WHOLE_NUMBERS = 0.25
 """The share of whole numbers that may differ in a SavedModel: two classes may be equally likely."""
+SMALL = 16_000_000
+"""A model with fewer parameters is kept when it was read back, so that the next export with the same parameters needs not build it."""
 REMEDY = (
     "A layer keeps something that is neither in its variables nor given back by its hooks, or the model depends on more than "
     "its parameters; see 'Layers with state of their own' in docs/graph.md. (--trainer.verify_export False trains without this check.)"
@@ -61,34 +63,32 @@ class ExportCheck:
         self._built = built
         self._precision = precision
         self._runs: dict[str, Callable[[Arrays], Arrays]] = {}
+        self._random: set[tuple[str, str]] | None = None
         self._kept: tuple[Any, BuiltModel] | None = None
         self.keep = False
-        """Whether the model that was read back is kept for the next export with the same parameters; it takes memory until then."""
+        """Whether a large model that was read back is kept for the next export, too; it takes memory until then."""
 
     def retrace(self) -> None:
         """Compiles anew: a layer of the model in memory has other tensors than before."""
         self._runs = {}
 
     def expect(self, inputs: Arrays) -> Expected | None:
-        """Runs the model in memory; None, with a warning, if that is not possible in this way, or gives something else each time."""
+        """Runs the model in memory; None, with a warning, if that is not possible in this way."""
         with unnoticed():
             seeds = [keras.ops.convert_to_numpy(seed.value) for seed in _seeds(self._built)]
             try:
-                found = [_outputs(self._built, inputs, self._runs) for _ in range(2)]
+                found = _outputs(self._built, inputs, self._runs)
+                if self._random is None:
+                    self._random = _differing(found, _outputs(self._built, inputs, self._runs))
             except Exception as error:  # a user's graph may need to be compiled
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 logger.warning("Exports are not verified, because the model cannot be run on a few samples: %s", reason)
                 return None
-        steady = {
-            graph: {
-                name: value for name, value in first.items() if not difference(value, found[1][graph][name]) > TOLERANCE
-            }
-            for graph, first in found[0].items()
+        outputs = {
+            graph: {name: value for name, value in values.items() if (graph, name) not in self._random}
+            for graph, values in found.items()
         }
-        for graph, outputs in found[0].items():
-            for name in sorted(set(outputs) - set(steady[graph])):
-                logger.warning("The output %r is random, so it is not verified in exports.", name)
-        return Expected(inputs, steady, seeds)
+        return Expected(inputs, outputs, seeds)
 
     def verify_model(self, directory: Path, name: Path, expected: Expected) -> None:
         """Builds the model of an export from what is written there, and compares it.
@@ -147,7 +147,7 @@ class ExportCheck:
             return self._kept[1]
         with precision_policy(self._precision):
             built = export.build()
-        self._kept = (params, built) if self.keep else None
+        self._kept = (params, built) if self.keep or built.root.count_params() <= SMALL else None
         return built
 
     def _compare(
@@ -167,6 +167,19 @@ class ExportCheck:
                         f"{name} does not give what the model in memory gives: its output {output!r}{where} differs by {value:.3g} on "
                         f"the same samples (tolerance: {allowed:g}). {REMEDY}"
                     )
+
+
+def _differing(one: dict[str, Arrays], other: dict[str, Arrays]) -> set[tuple[str, str]]:
+    """The outputs that are not the same in two runs of one model, which are named in the log."""
+    found = {
+        (graph, name)
+        for graph, outputs in one.items()
+        for name, value in outputs.items()
+        if not difference(value, other[graph][name]) <= TOLERANCE
+    }
+    for _, name in sorted(found):
+        logger.warning("The output %r is random, so it is not verified in exports.", name)
+    return found
 
 
 def _outputs(built: "BuiltModel", inputs: Arrays, runs: dict[str, Callable[[Arrays], Arrays]]) -> dict[str, Arrays]:

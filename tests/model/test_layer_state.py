@@ -150,3 +150,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelError, match=message):
         read_layer_file(tmp_path)
     assert not (tmp_path.parent.parent / "evil").exists()
+
+
+def test_a_graph_is_checked_before_its_layers_are_adapted(tmp_path: Path) -> None:
+    created("discretization", "normalization", "string").check_graph(toy_params(tmp_path, DerivedScenario).gen)
