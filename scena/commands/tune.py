@@ -89,7 +89,9 @@ def run(arguments: list[str]) -> int:
     return _search(study, storage, space, words, output, options)
 
 
-_DIRECTORIES = tuple(f"trainer.{name}" for name in ("output_dir", "checkpoint_dir", "log_dir", "export_dir"))
+_DIRECTORIES = tuple(
+    f"trainer.{name}" for name in ("output_dir", "checkpoint_dir", "log_dir", "export_dir", "best_dir")
+)
 
 
 def _space(scenario: Any, options: TuneOptions, flags: list[str]) -> Any:

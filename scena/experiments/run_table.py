@@ -15,6 +15,7 @@ RUN_ONLY = (
     "trainer.checkpoint_dir",
     "trainer.log_dir",
     "trainer.export_dir",
+    "trainer.best_dir",
     "trainer.random_seed",
 )
 """Parameters that say where a run is, or differ in each; they are shown if they are asked for."""

@@ -89,7 +89,8 @@ def read_run(directory: Path) -> StoredRun:
     history = read_history(directory)
     epochs = trainer.get("epochs")
     exports = directory / (trainer.get("export_dir") or ".")
-    result = _json(exports / "best" / "scenario.json").get("result", {})
+    best = directory / (trainer.get("best_dir") or trainer.get("export_dir") or ".")
+    result = _json(best / "best" / "scenario.json").get("result", {})
     key = result.get("best") if isinstance(result, dict) else None
     last = history[-1] if history else {}
     return StoredRun(

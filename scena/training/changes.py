@@ -22,7 +22,7 @@ RECORD = "resumed.json"
 
 # These say where results go, how often they are saved and how fast they come; the weights do not depend on them.
 HARMLESS = (
-    "output_dir", "checkpoint_dir", "checkpoint_name", "log_dir", "export_dir", "checkpoint_every", "keep_checkpoints",
+    "output_dir", "checkpoint_dir", "checkpoint_name", "log_dir", "export_dir", "best_dir", "checkpoint_every", "keep_checkpoints",
     "keep_every_checkpoint", "time_limit", "export_best", "export_final", "verify_export", "progress_every", "tensorboard.*",
     "profile", "profile_steps", "steps_per_execution", "stop_on_nan", "sanity_check", "gen.*.num_processes", "gen.*.prefetch",
     "gen.*.on_worker_death", "device.worker_timeout", "device.memory_limit", "preload_data", "gen.*.preload", "gen.*.cache_dir",

@@ -28,6 +28,10 @@ def default_directory(scenario_name: str) -> Path:
     return next(path for path in candidates if not path.exists())
 
 
+DIRECTORIES = ("checkpoint_dir", "log_dir", "export_dir", "best_dir")
+"""The parameters that put a part of a run elsewhere, in the order of `RunPaths`."""
+
+
 class RunPaths(NamedTuple):
     """Where the parts of a run are: inside its directory, or elsewhere if that was asked for."""
 
@@ -35,11 +39,12 @@ class RunPaths(NamedTuple):
     checkpoint: Path
     logs: Path
     exports: Path
+    bests: Path
 
     @property
     def best(self) -> Path:
         """The export of the best model."""
-        return self.exports / "best"
+        return self.bests / "best"
 
     @property
     def export(self) -> Path:
@@ -59,6 +64,7 @@ def run_paths(directory: Path, params: Any) -> RunPaths:
         directory / (params.checkpoint_dir or "checkpoint"),
         directory / (params.log_dir or "."),
         directory / (params.export_dir or "."),
+        directory / (params.best_dir or params.export_dir or "."),
     )
 
 
@@ -76,7 +82,7 @@ def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
         params: its parameters; changed in place.
         before: the stored parameters, whose paths are settled already.
     """
-    for name in ("checkpoint_dir", "log_dir", "export_dir"):
+    for name in DIRECTORIES:
         path = getattr(params, name)
         if path is None or (before is not None and getattr(before, name, None) == path):
             continue

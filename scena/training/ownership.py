@@ -1,7 +1,7 @@
 """Which directories belong to a run: it never writes into, or removes from, what is another's.
 
 A run has an identity, drawn when it starts and stored with its parameters; its checkpoints carry it. Directories outside the
-run's own (`checkpoint_dir`, `log_dir`, `export_dir`) hold a file that names the run that uses them.
+run's own (`checkpoint_dir`, `log_dir`, `export_dir`, `best_dir`) hold a file that names the run that uses them.
 """
 
 import json
@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from scena.durable import write_file
-from scena.training.directory import PARAMS, RunPaths, run_paths, step_of
+from scena.training.directory import DIRECTORIES, PARAMS, RunPaths, run_paths, step_of
 from scena.training.errors import TrainingError
 from scena.training.event_files import cut_back
 from scena.training.lock import locked
 
 OWNER = ".scena-run.json"
-_DIRECTORIES = ("checkpoint_dir", "log_dir", "export_dir")
 
 
 def run_identity(directory: Path) -> str:
@@ -31,7 +30,9 @@ def run_identity(directory: Path) -> str:
 def paths_outside(directory: Path, params: Any) -> dict[str, str]:
     """The places outside its directory that a run writes to, by the flag that names each."""
     own = directory.resolve()
-    places = dict(zip(_DIRECTORIES, run_paths(directory, params)[1:], strict=True))
+    places = dict(zip(DIRECTORIES, run_paths(directory, params)[1:], strict=True))
+    if params.best_dir is None:  # it goes where the exports go
+        del places["best_dir"]
     resolved = {f"trainer.{name}": place.resolve() for name, place in places.items()}
     found = {flag: str(place) for flag, place in resolved.items() if not place.is_relative_to(own)}
     for name in type(params.gen).__params__:

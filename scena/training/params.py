@@ -43,6 +43,9 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         None,
         help="what makes a model the best: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: as the model says)",
     )
+    best_dir: Path | None = param(
+        None, aliases=["best_model_dir"], help="where best/ goes (default: where export/ goes)"
+    )
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best")
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export")
     verify_export: bool = param(

@@ -180,6 +180,7 @@ class _StoredPaths:
         self.checkpoint_dir = _path(stored.get("checkpoint_dir"))
         self.log_dir = _path(stored.get("log_dir"))
         self.export_dir = _path(stored.get("export_dir"))
+        self.best_dir = _path(stored.get("best_dir"))
 
 
 def _path(value: Any) -> Path | None:

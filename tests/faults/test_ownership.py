@@ -14,7 +14,7 @@ from scena.data.image.writer import WriteImagesParams, write_images
 from scena.data.location import Location
 from scena.durable import replace_directory, write_file
 from scena.training.checkpoint import CheckpointStore
-from scena.training.directory import create_directory
+from scena.training.directory import DIRECTORIES, create_directory
 from scena.training.errors import CheckpointError, TrainingError
 from scena.training.event_files import cut_back
 from scena.training.ownership import OWNER, claimed, paths_outside, release
@@ -32,7 +32,7 @@ class Pipelines:
 
 
 def params(cache_dir: str | None = None, **directories: Path) -> Any:
-    places: dict[str, Path | None] = dict.fromkeys(("checkpoint_dir", "log_dir", "export_dir"))
+    places: dict[str, Path | None] = dict.fromkeys(DIRECTORIES)
     return SimpleNamespace(gen=Pipelines(cache_dir), **(places | directories))
 
 
@@ -107,7 +107,7 @@ def test_checkpoints_of_another_run_are_neither_read_nor_removed(
 def test_two_runs_do_not_share_a_directory(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     first, second = new_run(tmp_path / "first", "1"), new_run(tmp_path / "second", "2")
-    for name in ("checkpoint_dir", "log_dir", "export_dir"):
+    for name in DIRECTORIES:
         chosen = params(**{name: shared / name})
         with claimed(first, chosen, fresh=True):
             refusal = f"--trainer.{name} {shared / name} belongs to the run {first}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scena.training.directory import DIRECTORIES
 from tests.faults.harness import FLAGS, SCENARIO, fingerprint, flags
 from tests.faults.test_kills import assert_same
 from tests.zygote import Zygote
@@ -148,7 +149,7 @@ def test_two_trainings_cannot_share_a_directory(zygote: Zygote, tmp_path: Path) 
 
 
 def test_parts_may_be_elsewhere(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
-    parts = {name: tmp_path / f"my_{name}" for name in ("checkpoint_dir", "log_dir", "export_dir")}
+    parts = {name: tmp_path / f"my_{name}" for name in DIRECTORIES}
     elsewhere = [word for name, path in parts.items() for word in (f"--trainer.{name}", str(path))]
     directory, log = tmp_path / "run", tmp_path / "run.log"
     child = zygote.start("train", SCENARIO, "--trainer.output_dir", directory, *FLAGS, *elsewhere, log=log)
@@ -169,7 +170,7 @@ def test_parts_may_be_elsewhere(zygote: Zygote, expected: dict[str, Any], tmp_pa
     shutil.copytree(moved, together)
     shutil.copytree(parts["checkpoint_dir"], together / "checkpoint")
     shutil.copytree(parts["log_dir"] / "tensorboard", together / "tensorboard")
-    for name in ("best", "export"):
-        shutil.copytree(parts["export_dir"] / name, together / name)
+    shutil.copytree(parts["best_dir"] / "best", together / "best")
+    shutil.copytree(parts["export_dir"] / "export", together / "export")
     together.with_suffix(".log").touch()
     assert_same(together, expected)
