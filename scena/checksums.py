@@ -39,6 +39,8 @@ class _Manifest(msgspec.Struct):
     format: int
     crc32c: dict[str, list[str]]
     """By the path inside the directory: the checksum of the file, then that of the file it replaced."""
+    checksum: str = ""
+    """That of the checksums themselves."""
 
 
 def checksum(data: Any) -> str:
@@ -219,6 +221,8 @@ def _stored(directory: Path, strict: bool = True) -> dict[str, list[str]]:
         manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
         if manifest.format > FORMAT:
             raise ValueError(f"it has format {manifest.format}, this version of Scena reads up to {FORMAT}")
+        if manifest.checksum not in ("", json_checksum(manifest.crc32c)):
+            raise ValueError("it is damaged itself")
         return manifest.crc32c
     except (FileNotFoundError, NotADirectoryError):
         return {}
@@ -232,5 +236,5 @@ def _stored(directory: Path, strict: bool = True) -> dict[str, list[str]]:
 
 
 def _write_manifest(directory: Path, checksums: dict[str, list[str]]) -> None:
-    content = {"format": FORMAT, "crc32c": checksums}
+    content = {"format": FORMAT, "crc32c": checksums, IN_JSON: json_checksum(checksums)}
     write_file(directory / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
