@@ -36,7 +36,7 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
         ModelError: names both tensors with their shapes, the line, and the fix.
     """
     try:
-        shapes = _shapes(root, inputs, targets)
+        shapes = shapes_for(root, inputs, targets)
     except Exception as error:  # a graph that is made for one batch size
         logger.debug("Losses and metrics are not checked for accidental pairs: %s", error)
         return
@@ -52,7 +52,7 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
                 raise ModelError(_explanation(type(measures.model).__name__, method, tensor, *pair))
 
 
-def _shapes(root: RootGraph, inputs: Arrays, targets: Arrays) -> Shapes:
+def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays) -> Shapes:
     """Shapes and types of all tensors, for a batch of `BATCH` samples like these."""
     shapes: Shapes = {
         part: {name: ((BATCH, *array.shape[1:]), _dtype(array)) for name, array in arrays.items()}

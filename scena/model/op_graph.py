@@ -36,6 +36,7 @@ class Tensor:
         sources: what that operation computed it from.
         name: part and name, of a given tensor.
         line: the user's line that made it.
+        operation: what the backend calls the operation.
     """
 
     shape: tuple[int | None, ...]
@@ -43,6 +44,7 @@ class Tensor:
     sources: "list[Tensor]" = field(default_factory=list)
     name: tuple[str, str] | None = None
     line: Line | None = None
+    operation: str = ""
 
 
 def trace(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> list[Tensor]:
@@ -136,7 +138,7 @@ def _equations(jaxpr: Any, known: dict[Any, Tensor]) -> Iterator[Tensor]:
         frames = equation.source_info.traceback.frames if equation.source_info.traceback else []
         line = _line((frame.file_name, frame.line_num, frame.function_name) for frame in reversed(frames))
         for variable in equation.outvars:
-            known[variable] = Tensor(tuple(variable.aval.shape), kind, sources, line=line)
+            known[variable] = Tensor(tuple(variable.aval.shape), kind, sources, line=line, operation=name)
             yield known[variable]
 
 

@@ -10,7 +10,9 @@ import keras
 from scena.data.batch import Batch
 from scena.data.cursor import Cursor
 from scena.data.pipeline import BatchStream, DataPipeline
+from scena.devices.backend import on_tensorflow
 from scena.model.bad_data import not_finite
+from scena.model.label_counts import check_labels, label_counts
 from scena.model.tensorboard_data import split_results
 from scena.training.blocks import LONGEST_BLOCK, stacked
 from scena.training.callbacks.base import TrainerCallback
@@ -48,6 +50,7 @@ class TrainingLoop:
     ) -> None:
         self.run = run
         self._check = check
+        self._label_counts: dict[str, int] | None = None
         self._own = [callback for callback in callbacks if isinstance(callback, TrainerCallback)]
         self._callbacks = keras.callbacks.CallbackList(
             callbacks, model=run.model, epochs=run.params.epochs, steps=run.steps_per_epoch, verbose=0
@@ -99,6 +102,7 @@ class TrainingLoop:
             if self._check is not None:
                 self._check(block[0])
                 self._check = None
+            self._check_labels(block)
             self._train(block)
             progress.pending = True
             self._requests.check()
@@ -316,6 +320,7 @@ class TrainingLoop:
                     self.run.verification.see(block[0], validation=True)
                 if self._test_watching:
                     self._callbacks.on_test_batch_begin(number)
+                self._check_labels(block)
                 with explaining_step(block, "the validation"):
                     logs = self.run.engine.test(stacked(block, "inputs"), stacked(block, "targets"))
                 self._check_finite(logs, block)
@@ -324,6 +329,17 @@ class TrainingLoop:
                 number += len(block)
                 self._requests.check()
         return logs
+
+    def _check_labels(self, block: list[Batch]) -> None:
+        """Refuses labels that are out of range, where the backend does not."""
+        if on_tensorflow():
+            return
+        if self._label_counts is None:
+            model: Any = self.run.model
+            first = block[0]
+            self._label_counts = label_counts(model.measures, self.run.built.root, first.inputs, first.targets)
+        for batch in block:
+            check_labels(batch, self._label_counts)
 
     def _check_finite(self, logs: dict[str, float], block: list[Batch]) -> None:
         """Stops at data that makes the validation worthless; a model that diverges is the training's matter."""

@@ -20,6 +20,7 @@ from scena.errors import ScenaError
 from scena.model.bad_data import not_finite
 from scena.model.broadcasts import check_broadcasts
 from scena.model.engine import create_engine
+from scena.model.label_counts import check_labels, label_counts
 from scena.model.tensorboard_data import split_results
 from scena.model.training_model import TrainingModel
 from scena.model.variables import global_seed_variables
@@ -56,6 +57,7 @@ class SanityCheck:
         self._callbacks = callbacks
         self._lav: Any = lav
         self._names: dict[str, set[str] | None] = {}
+        self._label_counts: dict[str, int] = {}
 
     def run(self, first: Batch) -> None:
         """Checks everything that the training will need; `first` is its first batch.
@@ -81,6 +83,8 @@ class SanityCheck:
         model: Any = self._run.model
         check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         warn_of_data(self._run, batch)
+        if not on_tensorflow():
+            self._label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         own_step = type(model).train_step is not TrainingModel.train_step
         self._names["train"] = None if own_step else set(model.results())
 
@@ -100,6 +104,7 @@ class SanityCheck:
         logs: dict[str, float] = {}
         with self._explaining("the validation"):
             for batch in batches:
+                check_labels(batch, self._label_counts)
                 with explaining_step([batch], "the validation"):
                     logs = engine.test(stacked([batch], "inputs"), stacked([batch], "targets"))
                 self._check_finite(batch, logs.get("loss", 0.0), "validation")

@@ -190,3 +190,14 @@ def test_other_backends_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().err.endswith(
         "KERAS_BACKEND=torch: Scena runs on tensorflow and jax. Choose one of them.\n"
     )
+
+
+def test_mistakes_are_found_before_they_cost_anything(jax: Zygote, tmp_path: Path) -> None:
+    """JAX itself takes any label."""
+    log = tmp_path / "log"
+    assert jax.run(tmp_path, log=log, errors=tmp_path / "errors", function="tests.jax_backend.mistakes:make") == 0
+    label, val_label, nan, pairs = json.loads(log.read_text().splitlines()[-1])
+    for text in (label, val_label):
+        assert "the target 'y' is 7 in the sample with meta {'index': 3}, and there are 2 (0 to 1)" in text
+    assert "the input 'x' is nan at [0] in the sample with meta {'index': 3}" in nan
+    assert "target 'y' of shape (batch,) meets output 'score' of shape (batch, 1)" in pairs
