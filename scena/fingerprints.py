@@ -191,10 +191,11 @@ def locate(name: str) -> tuple[Path | None, list[str]]:
     if module is not None:
         file = getattr(module, "__file__", None)
         return (Path(file) if file else None), list(getattr(module, "__path__", None) or [])
-    parent, _, _ = name.rpartition(".")
+    parent, _, own = name.rpartition(".")
     try:
-        spec = PathFinder.find_spec(name, locate(parent)[1]) if parent else find_spec(name)
-    except (ImportError, ValueError):
+        # under its own name only: a folder without __init__.py asks for its parent in sys.modules, which is not imported here
+        spec = PathFinder.find_spec(own, locate(parent)[1]) if parent else find_spec(name)
+    except (ImportError, ValueError, KeyError, AttributeError):  # finders of other packages fail in many ways
         return None, []
     if spec is None:
         return None, []

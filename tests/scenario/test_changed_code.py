@@ -94,6 +94,18 @@ def test_files_that_came_or_went_are_named(package: Path) -> None:
     ]
 
 
+def test_folders_without_an_init_count_before_they_are_imported(package: Path, tmp_path: Path) -> None:
+    for folder in (package / "space/inner", tmp_path / "elsewhere/inner"):
+        folder.mkdir(parents=True)
+        (folder / "deep.py").write_text("A = 1\n")
+    late = "        import google.cloud.storage\n        import elsewhere.inner.deep\n        from .space.inner import deep\n"
+    edit(package / "network.py", "        from .layers import double\n", f"{late}        from .layers import double\n")
+    before = fingerprint("ownpackage.scenario")
+    assert {".space.inner.deep", "elsewhere.inner.deep"} <= set(before)
+    edit(package / "space/inner/deep.py", "1", "2")
+    assert changes(before) == ["ownpackage/space/inner/deep.py: A changed"]
+
+
 def test_a_module_that_somebody_else_imported_is_no_difference(package: Path) -> None:
     (package / "dynamic.py").write_text("A = 1\n")
     before = fingerprint("ownpackage.scenario")
