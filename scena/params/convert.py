@@ -6,6 +6,7 @@ converted by msgspec.
 
 import enum
 import os
+import re
 import typing
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from scena.params.errors import ParamsError
 from scena.params.kinds import peel
 
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+_OPEN_DECIMAL = re.compile(r"[+-]?(\d+\.|\.\d+)([eE][+-]?\d+)?")
 
 
 class Mismatch(Exception):  # noqa: N818
@@ -100,6 +102,8 @@ def _scalar(raw: Any, kind: type) -> Any:
         return raw
     if kind is bool and isinstance(raw, str) and raw.lower() in _TRUE | _FALSE:
         return raw.lower() in _TRUE
+    if kind is float and isinstance(raw, str) and _OPEN_DECIMAL.fullmatch(raw):  # msgspec wants digits on both sides
+        return float(raw)
     import msgspec  # not needed for --help
 
     try:

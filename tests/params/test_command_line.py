@@ -52,6 +52,8 @@ VALUES = [
     ("--data.weights.b 2", "scenario.data.weights", {"a": 1.0, "b": 2.0}),
     ("--learning_rate 0.0001", "learning_rate.lr", 0.0001),
     ("--learning_rate.lr 1e-4", "learning_rate.lr", 0.0001),
+    ("--learning_rate .01", "learning_rate.lr", 0.01),
+    ("--learning_rate.lr 1.e-2", "learning_rate.lr", 0.01),
     ("--learning_rate ExponentialDecay --learning_rate.decay inf", "learning_rate.decay", math.inf),
     ("--learning-rate ExponentialDecay --learning-rate.decay 0.95", "learning_rate.decay", 0.95),
     ("--learning_rate.decay -1e-3 --learning_rate ExponentialDecay", "learning_rate.decay", -0.001),
