@@ -5,13 +5,14 @@ import logging
 from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
 from scena.model.padding import FURTHER, padding_effects
+from scena.model.probabilities import mistaken_logits
 from scena.training.run import TrainingRun
 
 logger = logging.getLogger(__name__)
 
 
 def warn_of_data(run: TrainingRun, first: Batch) -> None:
-    """Warns of data that cannot be repeated, of a validation on the training's samples, and of padding that counts."""
+    """Warns of data that cannot be repeated, validation on the training's samples, logits for probabilities, and padding that counts."""
     for pipeline in (run.train_data, run.val_data):
         if pipeline is not None:
             _warn_if_changing(pipeline)
@@ -20,6 +21,8 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
             "Training and validation read the same samples, so the validation says nothing about new data: let the mode of the source "
             "decide, or name other data with --val."
         )
+    for line in mistaken_logits(run.model, first.inputs, first.targets):
+        logger.warning("%s", line)
     for name, (value, padded) in padding_effects(run.model, run.built.data, first.inputs, first.targets).items():
         logger.warning(
             "Padding counts in %r: it changes from %.4g to %.4g when the samples of a batch are padded by %d more, so it depends on the "
