@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 from scena.data.modes import PipelineMode
 from scena.params.declare import Params, param
@@ -13,9 +13,6 @@ TProcessor = TypeVar("TProcessor", bound="DataProcessorParams")
 
 class DataGeneratorParams(Params, abstract=True):
     """Where samples come from. Subclass it with `builds=".data:MyGenerator"`."""
-
-    by_mode: ClassVar[bool] = True
-    """Whether the generator may give other samples to validate on than to train on; False: it reads the same in every mode."""
 
     def parts(self) -> "dict[str, DataGeneratorParams]":
         """The sources that are validated one by one, by name: a list-file source has one for each list."""

@@ -1,6 +1,5 @@
 """Where training and validation data come from: the `gen` part of the trainer's parameters."""
 
-import logging
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scena.data.modes import PipelineMode
@@ -11,8 +10,6 @@ from scena.params import Params, param
 if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
     from scena.data.database import DataBase
     from scena.data.pipeline import DataPipeline
-
-logger = logging.getLogger(__name__)
 
 __all__ = [
     "RecordsParams",  # imported so that it can be chosen
@@ -52,11 +49,6 @@ class TrainerPipelineParamsBase(Params, abstract=True):
     def val_data(self, data: "DataBase[Any]") -> "DataPipeline | None":
         """The pipeline of validation batches, if there is validation data."""
         source = self.val_gen()
-        by_mode = vars(type(source)).get("by_mode", True)  # not inherited: a subclass may read by mode
-        if source is not None and not by_mode and source == self.train_gen():
-            logger.warning(
-                "The validation reads the same samples as the training, %s: it tells nothing about others.", source
-            )
         return None if source is None else data.create_pipeline(PipelineMode.EVALUATION, self.val, source)
 
 

@@ -1,4 +1,4 @@
-"""A limit takes samples that stand for the whole source; predictions answer the first ones. What is trained on is not validated on."""
+"""A limit takes samples that stand for the whole source; predictions answer the first ones."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,16 +11,7 @@ from scena.data import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.data.selection import representative_order
 from scena.data.sources.params import ListFileGeneratorParams
-from scena.scenario.listfile import ListFilePipelineParams
-from tests.data.toys import (
-    LinesParams,
-    NumbersParams,
-    NumberStreamParams,
-    ToyData,
-    ToyDataParams,
-    sequence,
-    toy_pipeline,
-)
+from tests.data.toys import LinesParams, NumbersParams, NumberStreamParams, sequence, toy_pipeline
 
 TRAINING, EVALUATION, PREDICTION = PipelineMode.TRAINING, PipelineMode.EVALUATION, PipelineMode.PREDICTION
 
@@ -94,14 +85,3 @@ def test_a_limit_of_lists_takes_its_share_of_each(tmp_path: Path, ratios: list[f
     assert len(used) == 16  # other epochs do not bring other samples in
     assert sum(number >= 60 for number in used) == 4
     assert seen(lists, LinesParams(), limit=16, epochs=6, preload=True) == epochs
-
-
-def test_a_validation_on_the_training_samples_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "a").write_text("1\n2\n3\n")
-    (tmp_path / "b").write_text("4\n5\n")
-    params = ToyDataParams(pre_proc=sequence(LinesParams()))
-    for names, said in ((("a", "b"), False), (("a", "a"), True)):
-        train, val = (ListFileGeneratorParams(lists=[str(tmp_path / name)]) for name in names)
-        pipelines = ListFilePipelineParams(train_source=train, val_source=val)
-        assert pipelines.val_data(ToyData(params)) is not None
-        assert ("The validation reads the same samples as the training" in caplog.text) == said

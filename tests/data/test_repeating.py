@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from scena.data import (
     SequentialProcessorPipelineParams,
 )
 from scena.data.repeating import changing_part, same_samples
+from scena.data.sources.params import ListFileGeneratorParams
 from scena.data.work import Work
 from scena.params import param
 
@@ -104,3 +106,16 @@ def test_sources_that_are_the_same_in_training_and_validation_are_found() -> Non
     assert same_samples(*sources(same=True))
     assert not same_samples(*sources())
     assert not same_samples(sources(same=True)[0], sources(same=True, count=9)[1])
+
+
+def test_one_list_for_both_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n3\n")
+    (tmp_path / "b").write_text("4\n5\n6\n")
+
+    def lines(name: str, mode: PipelineMode) -> Work:
+        source = ListFileGeneratorParams(lists=[str(tmp_path / name)])
+        return PointsData(DataBaseParams()).create_pipeline(mode, DataPipelineParams(), source)._work
+
+    training = lines("a", PipelineMode.TRAINING)
+    assert same_samples(training, lines("a", PipelineMode.EVALUATION))
+    assert not same_samples(training, lines("b", PipelineMode.EVALUATION))

@@ -10,8 +10,6 @@ from scena.params.errors import ParamsError
 class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenerator"):
     """Lines of text files, each the name of a sample (a file, most often)."""
 
-    by_mode = False
-
     lists: list[str] = param([], help="text files with one sample per line")
     list_ratios: list[float] = param(
         [], help="training: how often samples of each list are drawn, relative to each other; default: each list once"
@@ -38,8 +36,6 @@ class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenera
 class RowGeneratorParams(DataGeneratorParams, builds=".rows:RowGenerator"):
     """Rows of CSV or TSV files with a header line; each row is a dict by column name."""
 
-    by_mode = False
-
     files: list[str] = param([], help="CSV or TSV files with a header line")
     delimiter: str | None = param(None, help="what separates columns; default: a tab in .tsv files, else a comma")
     input_columns: list[str] = param([], help="columns of the inputs; default: all that are not targets")
@@ -48,8 +44,6 @@ class RowGeneratorParams(DataGeneratorParams, builds=".rows:RowGenerator"):
 
 class ArrayGeneratorParams(DataGeneratorParams, builds=".arrays:ArrayGenerator"):
     """Rows of arrays in .npy, .npz or HDF5 files; the first axis counts samples."""
-
-    by_mode = False
 
     inputs: dict[str, str] = param({}, help="input name: file.npy, file.npz:array or file.h5:array")
     targets: dict[str, str] = param({}, help="target name: file.npy, file.npz:array or file.h5:array")
