@@ -78,7 +78,7 @@ class Splits:
                 self._terms(sides[0], known_only=True) if sides and sides[0] else []
             )  # other data may lack its splits
             read, checked = self._divided(trained or None, None)
-        self._tell(read, checked)
+        self._tell(read, checked, automatic=named is None)
         return checked
 
     def _divided(self, terms: list[_Term] | None, validation: str | None) -> tuple[list[Part], list[Part]]:
@@ -153,13 +153,13 @@ class Splits:
             f"(--val.split; there are {', '.join(self.counts)}), or read less in training (--train.split)."
         )
 
-    def _tell(self, train: list[Part], validation: list[Part]) -> None:
+    def _tell(self, train: list[Part], validation: list[Part], automatic: bool) -> None:
         """Says where the validation samples come from if no split is for them, and if they are trained on."""
         total = sum(len(places) for _, places in validation)
         free = sum(len(np.intersect1d(places, self._without(name, train))) for name, places in validation)
         if free < total:
             logger.warning("%s: %d of the %d validation samples are trained on.", self.name, total - free, total)
-        elif self.validation is None and [name for name, _ in validation] == [self.train]:
+        elif automatic and self.validation is None:
             logger.info(
                 "%s has no validation split: %d of the %d samples of %s are kept for it (seed %d) and not trained on. "
                 "To read all of them, name the split.",

@@ -77,6 +77,7 @@ def test_automatic_validation_is_never_trained_on(train: str | None, validation:
 
 
 def test_what_the_other_side_names_is_left_to_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "scena.data")
     trained, validated = sides(None, "test")
     assert (len(trained), len(validated)) == (200, 30)  # nothing is kept back for nobody
     trained, validated = sides(None, "train[:10%]")
