@@ -127,6 +127,8 @@ def _schedule(given: dict[str, Entry]) -> list[Entry]:
     if cls == "InverseTimeDecay" and "staircase" in values and _read(values["staircase"], bool):
         # there the product with the rate is rounded down, here the number of epochs
         rate, step = (_read(values[name], float) if name in values else default for name, default in _INVERSE.items())
+        if not rate > 0:
+            raise ParamsError(values["decay_rate"].error(f"must be > 0 with a staircase, received {rate}"))
         return [
             *entries,
             _said(activate, "learning_rate.decay", 1.0),

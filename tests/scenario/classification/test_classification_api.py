@@ -124,6 +124,8 @@ def test_other_flags(theirs: str, ours: str) -> None:
         ("--optimizer.name adam --optimizer.momentum 0.5", "--optimizer.momentum does not exist for --optimizer Adam; "),
         (f"{LR}lr_params.strategy cosine_decay", "strategy: has no effect without optimizer.lr_decay_strategy.activate: set it to True"),
         (f"{LR}activate True {LR}lr_params.power 2", "power: has no effect on ReduceOnPlateau, which has decay_rate, patience"),
+        (f"{LR}activate {LR}lr_params.strategy inverse_time_decay {LR}lr_params.staircase {LR}lr_params.decay_rate 0",
+         "decay_rate must be > 0 with a staircase, received 0.0"),
         (f"{LR}activate maybe", "activate: expected True or False, received 'maybe'"),
         ("--num_epochs 3 --trainer.epochs 4", "--trainer.epochs is given twice"),
         ("--dataloader.batchsize 3", "--dataloader.batchsize does not exist"),
