@@ -53,7 +53,8 @@ def test_an_export_moves_with_its_resources(tmp_path: Path) -> None:
     description = json.loads((moved / "scenario.json").read_text())
     assert description["versions"]["keras"] == keras.__version__
     assert description["trainer"]["scenario"]["data"]["names"] == "resources/names.txt"
-    assert sorted(path.name for path in moved.iterdir()) == ["model.keras", "resources", "saved_model", "scenario.json"]
+    names = ["checksums.json", "model.keras", "resources", "saved_model", "scenario.json"]
+    assert sorted(path.name for path in moved.iterdir()) == names
 
 
 def test_writing_a_model_makes_no_layers(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_a_saved_model_answers_without_scena(toy: Path) -> None:
 def test_additional_graphs_are_exported(tmp_path: Path) -> None:
     directory = export(tmp_path / "text", 1, TextScenario)
     assert {path.name for path in directory.iterdir()} == {
-        "model.keras", "model_sums.keras", "saved_model", "saved_model_sums", "scenario.json",
+        "checksums.json", "model.keras", "model_sums.keras", "saved_model", "saved_model_sums", "scenario.json",
     }  # fmt: skip
     serve = tf.saved_model.load(str(directory / "saved_model_sums")).signatures["serving_default"]
     assert {name: value.numpy().tolist() for name, value in serve(x=tf.ones((2, 3))).items()} == {"total": [3.0, 3.0]}
@@ -185,7 +186,7 @@ def test_the_change_for_argmax_is_still_needed() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ([], "--format is required: saved_model, onnx or litert, or several of them"),
+        ([], "--format is required: saved_model, onnx, litert or tensorrt, or several of them"),
         (["--format", "onnx", "--quantize", "int8"], "--quantize is for --format litert only; received: onnx"),
         (["--format", "onx"], "onx"),
     ],
