@@ -90,7 +90,7 @@ class BuiltModel:
             ModelError: they do not fit, or a file is damaged.
         """
         states, layers = read_layer_file(directory), self.layers()
-        self._build_training_graph()
+        self.build_training_graph()
         try:
             layers.quantize(states)
             self.load_weights(directory / "model.keras")
@@ -102,7 +102,7 @@ class BuiltModel:
 
     def load_weights(self, path: Path) -> None:
         """Reads the weights, and only them, from a `model.keras`."""
-        self._build_training_graph()
+        self.build_training_graph()
         check_weights_file(path, _size(self.prediction_model))
         try:
             self.prediction_model.load_weights(path)
@@ -111,8 +111,8 @@ class BuiltModel:
                 f"The weights in {path} do not fit the model that its parameters describe: {error}"
             ) from error
 
-    def _build_training_graph(self) -> None:
-        """Layers of the training graph alone have weights in a file too."""
+    def build_training_graph(self) -> None:
+        """Builds layers that the training graph alone uses: a file has weights for them too."""
         if not all(layer.built for layer in self.root._flatten_layers()):
             with traceable(self.root):
                 self.root(self.inputs, targets=self.targets)

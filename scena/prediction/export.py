@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def write_model(directory: Path, built: "BuiltModel") -> None:
     """Writes `model.keras`, a file for each additional graph of the model, and what layers keep beside their weights."""
     remember_skipped_attributes()
+    built.build_training_graph()  # its layers are in every file: reading one expects them
     for name, graph in built.graphs.items():
         graph.save(directory / ("model.keras" if name == "default" else f"model_{name}.keras"))
     write_layer_file(directory, built.layers().read())
