@@ -30,6 +30,21 @@ class ConsoleHandler(logging.Handler):
             self.handleError(record)
 
 
+class LastResortHandler(ConsoleHandler):
+    """Shows warnings of a program that has set up no logging, as Python does while a logger has no handler at all."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(VisibleFormatter("%(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one line, unless somebody else shows it."""
+        log = logging.getLogger("scena")
+        shown = log.propagate and logging.getLogger().handlers
+        if not shown and not any(type(handler) is ConsoleHandler for handler in log.handlers):
+            super().emit(record)
+
+
 def log_level() -> str:
     """The level that SCENA_LOG_LEVEL asks for."""
     level = os.environ.get("SCENA_LOG_LEVEL", "info").lower()

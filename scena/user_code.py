@@ -59,7 +59,7 @@ def user_line(error: BaseException) -> Line | None:
 
 def reason(error: BaseException) -> str:
     """An error in one line: the last one of TensorFlow's and Keras' long messages says it."""
-    text = str(error).strip()
+    text = str(error).partition("Arguments received by ")[0].strip()
     if "in user code:" in text:
         text = text.rstrip().rpartition("\n\n")[2].strip() or text
         named = re.match(r"(\w+(?:Error|Exception)): (.*)", text, re.DOTALL)

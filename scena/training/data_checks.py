@@ -4,6 +4,7 @@ import logging
 
 from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
+from scena.model.bad_data import not_finite
 from scena.model.padding import FURTHER, padding_effects
 from scena.model.probabilities import mistaken_logits
 from scena.training.run import TrainingRun
@@ -21,6 +22,9 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
             "Training and validation read the same samples, so the validation says nothing about new data: let the mode of the source "
             "decide, or name other data with --val."
         )
+    found = not_finite(first)
+    if found:
+        logger.warning("The training data is not finite: %s.", found)
     for line in mistaken_logits(run.model, first.inputs, first.targets):
         logger.warning("%s", line)
     for name, (value, padded) in padding_effects(run.model, run.built.data, first.inputs, first.targets).items():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scena.checksums import forget
-from scena.logs import VisibleFormatter
+from scena.logs import LastResortHandler, VisibleFormatter
 from scena.training.errors import TrainingError
 
 PARAMS = "trainer_params.json"
@@ -164,9 +164,14 @@ def log_file(directory: Path) -> Iterator[None]:
     log = logging.getLogger("scena")
     if log.level == logging.NOTSET:
         log.setLevel(os.environ.get("SCENA_LOG_LEVEL", "info").upper())
+    last_resort = (
+        LastResortHandler()
+    )  # Python's own is not used any more when there is a handler, if only one for a file
     log.addHandler(handler)
+    log.addHandler(last_resort)
     try:
         yield
     finally:
+        log.removeHandler(last_resort)
         log.removeHandler(handler)
         handler.close()
