@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from keras import ops
 
 from examples.tagging import model as tagging
 from examples.tagging.scenario import TaggingScenario
 from scena import PipelineMode, Sample
 from tests.toy.data import Halves
+from tests.toy.model import ToyGraph
 from tests.training.toy_runs import train_toy
 
 
@@ -52,6 +54,23 @@ def test_samples_that_differ_each_time(
         "from sample to sample."
     )
     assert len(found) == 2 and "of the evaluation data" in found[1]
+
+
+def test_numbers_that_are_not_finite_although_the_loss_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rectifier may swallow them."""
+    build = ToyGraph.build_graph
+
+    def robust(self: ToyGraph, inputs: Any, training: bool | None = None) -> Any:
+        x = inputs["x"]
+        return build(self, {"x": ops.where(ops.isfinite(x), x, 0.0)}, training=training)
+
+    monkeypatch.setattr(ToyGraph, "build_graph", robust)
+    found = warnings_of(caplog, tmp_path, gen__train_val__bad="nan")
+    assert found[0].startswith(
+        "The training data is not finite: the input 'x' is nan at [0] in the sample with meta {'index': "
+    )
 
 
 def test_padding_that_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
