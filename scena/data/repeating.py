@@ -7,6 +7,7 @@ import numpy as np
 
 from scena.data.cursor import Cursor
 from scena.data.inprocess import InProcessEngine
+from scena.data.mapping import apply_steps
 from scena.data.sample import Sample
 from scena.data.work import Work
 
@@ -33,15 +34,26 @@ def changing_part(work: Work) -> tuple[str, str] | None:
 
 def _change(work: Work, processors: int) -> str | None:
     """The first sample that comes out differently after so many processors."""
-    for first, second in zip(_first(work, processors), _first(work, processors), strict=False):
+    # backwards the second time, so that what a processor keeps from sample to sample shows
+    for first, second in zip(_first(work, processors), _first(work, processors, backwards=True), strict=False):
         if not equal(first.inputs, second.inputs) or not equal(first.targets, second.targets):
             return first.identity()
     return None
 
 
-def _first(work: Work, processors: int) -> list[Sample]:
-    pieces = InProcessEngine(work.beginning(processors)).pieces(Cursor(), repeat=False)
-    return list(islice((sample for piece, _ in pieces for sample in piece.samples), SAMPLES))
+def _first(work: Work, processors: int, backwards: bool = False) -> list[Sample]:
+    work = work.beginning(processors)
+    if not work.random_access or work.skipped is not None or any(step.generating for step in work.steps):
+        pieces = InProcessEngine(work).pieces(Cursor(), repeat=False)
+        return list(islice((sample for piece, _ in pieces for sample in piece.samples), SAMPLES))
+    steps, order = [work.mapping(step) for step in work.steps], work.order(0)
+    ordinals = range(min(SAMPLES, len(order)))
+    made = {
+        ordinal: apply_steps(steps, sample, work.random(0), ordinal, 0)
+        for ordinal in (reversed(ordinals) if backwards else ordinals)
+        for sample in work.load((order[ordinal],))
+    }
+    return [made[ordinal] for ordinal in ordinals]
 
 
 def same_samples(first: Work, second: Work) -> bool:

@@ -90,6 +90,16 @@ def test_a_processor_with_randomness_or_state_of_its_own_is_named(
     assert part is not None and part[0] == "Change" and part[1].startswith("sample ")
 
 
+def test_a_processor_that_remembers_other_samples_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def centered(self: Change, sample: Sample) -> Sample:
+        self.seen = [*getattr(self, "seen", []), sample.inputs["x"]]
+        return sample.new_inputs({**sample.inputs, "x": sample.inputs["x"] - np.mean(self.seen, axis=0)})
+
+    monkeypatch.setattr(Change, "apply", centered)
+    part = changing_part(work())
+    assert part is not None and part[0] == "Change"
+
+
 def test_a_source_with_randomness_of_its_own_is_named() -> None:
     part = changing_part(work(seeded=False))
     assert part is not None and part[0] == "Points"
