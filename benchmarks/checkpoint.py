@@ -16,9 +16,9 @@ import keras
 import numpy as np
 from safetensors.numpy import save_file
 
-from scena.model.variables import variable_views
-from scena.training.checkpoint import FORMAT, CheckpointStore, StoredState
-from scena.training.checkpoint_writer import CheckpointWriter
+from scena.model.state.variables import variable_views
+from scena.training.checkpoint.store import FORMAT, CheckpointStore, StoredState
+from scena.training.checkpoint.writer import CheckpointWriter
 
 MEGABYTES = 240
 

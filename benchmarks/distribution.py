@@ -90,7 +90,7 @@ def epoch_seconds(name: str, scenario: str, flags: list[str], epochs: int) -> li
 
 def measured_sums() -> list[tuple[float, float]]:
     """Sizes in MB, and the seconds that two processes take to sum an array of that size."""
-    from scena.devices.local_cluster import LocalCluster
+    from scena.backends.local_cluster import LocalCluster
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SCENA_BENCHMARK"] = str(Path(folder) / "sums.json")
@@ -107,9 +107,9 @@ def probe() -> None:
     start_work()
     import tensorflow as tf
 
-    from scena.devices.distribution import start_distribution
-    from scena.devices.params import TrainerDeviceParams
-    from scena.model.tf_replica import all_sums
+    from scena.backends.params import TrainerDeviceParams
+    from scena.backends.tensorflow.distribution import start_distribution
+    from scena.backends.tensorflow.replica import all_sums
 
     distribution = start_distribution(TrainerDeviceParams(dist_strategy="multi_worker"))
     assert distribution is not None

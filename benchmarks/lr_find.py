@@ -93,8 +93,8 @@ def find(name: str) -> float | None:
     """What is suggested."""
     import keras
 
-    from scena.training.rate_finder import find_rate
-    from scena.training.rate_finder_params import RateFinderParams
+    from scena.training.schedules.params import RateFinderParams
+    from scena.training.schedules.rate_finder import find_rate
 
     trainer = trainer_of(name, SEEDS[0])
     found = find_rate(RateFinderParams(), trainer.params, trainer.scenario)
@@ -107,8 +107,8 @@ def train(name: str, rate: float, steps: int, seed: int) -> tuple[float, float]:
     """The validation loss before and after some steps; infinite if the training diverged."""
     import keras
 
-    from scena.training.blocks import stacked
-    from scena.training.preparing import prepare_run
+    from scena.training.loop import stacked
+    from scena.training.prepare import prepare_run
 
     trainer = trainer_of(name, seed, rate)
     run = prepare_run(trainer.params, trainer.scenario, Path("."))

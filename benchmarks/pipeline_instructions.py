@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.options import read_options
 from benchmarks.pipeline_peers import contenders
 from benchmarks.pipeline_work import Amount, Done
-from scena.data.engine import pool
+from scena.data.engines.workers import pool
 from scena.params import Params, param
 
 SIZE = 32

@@ -20,7 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 
 from benchmarks.options import read_options
-from scena.devices.quiet import load_tensorflow
+from scena.backends.quiet import load_tensorflow
 from scena.params import Params, param
 
 BATCH_BAR = 1.3

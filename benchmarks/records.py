@@ -22,17 +22,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 from PIL import Image
 
-from scena.data.datasets.params import ImageRecordsParams
 from scena.data.image.augment import params as p
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
 from scena.data.image.params import ImagePreparationParams, WriteImagesParams
 from scena.data.image.writer import write_images
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import RecordSet
 from scena.data.records.schema import Schema
 from scena.data.records.writing import write_records
+from scena.data.sources.params import ImageRecordsParams
 
 HEIGHT, WIDTH, MAX_EDGE, SIZE, BATCH = 375, 500, 320, 224, 32
 

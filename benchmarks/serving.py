@@ -86,7 +86,7 @@ def draw(path: Path) -> Path:
     """A picture of a digit."""
     from PIL import Image
 
-    from scena.data.datasets.digits import load_digits
+    from scena.data.sources.digits import load_digits
 
     Image.fromarray(load_digits("digits", "test")[0][0]).save(path)
     return path

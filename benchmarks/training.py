@@ -219,7 +219,7 @@ def train_keras(case: str, name: str, folder: Path, seed: int, epochs: int, gate
     import tensorflow as tf
 
     del folder, seed
-    from scena.data.modes import PipelineMode
+    from scena.data.params import PipelineMode
 
     scenario = scenario_of(case)
     params = scenario.default_trainer_params()

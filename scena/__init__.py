@@ -9,7 +9,7 @@ _HOMES = {
     "scena.params": ["Params", "ParamsError", "param"],
     "scena.data.database": ["DataBase"],
     "scena.data.generator": ["DataGenerator", "RandomAccessGenerator"],
-    "scena.data.modes": ["PipelineMode"],
+    "scena.data.params": ["PipelineMode"],
     "scena.data.params": [
         "ComposedProcessorPipelineParams",
         "DataBaseParams",
@@ -22,7 +22,7 @@ _HOMES = {
     "scena.data.resource": ["Resource"],
     "scena.data.sample": ["Sample"],
     "scena.data.spec": ["ArraySpec"],
-    "scena.devices.params": ["DeviceParams", "TrainerDeviceParams"],
+    "scena.backends.params": ["DeviceParams", "TrainerDeviceParams"],
     "scena.evaluation.callbacks": ["LAVCallback"],
     "scena.evaluation.evaluator": ["Evaluator"],
     "scena.evaluation.lav": ["LAV"],
@@ -42,7 +42,7 @@ _HOMES = {
     "scena.scenario.scenario": ["ScenarioBase"],
     "scena.training.callbacks.base": ["TrainerCallback"],
     "scena.training.params": ["TrainerParams"],
-    "scena.training.pipeline_params": ["TrainValParams", "TrainerPipelineParams", "TrainerPipelineParamsBase"],
+    "scena.training.pipelines": ["TrainValParams", "TrainerPipelineParams", "TrainerPipelineParamsBase"],
     "scena.training.trainer": ["Trainer"],
     "scena.training.warmstart.params": ["WarmStartParams"],
 }
@@ -64,23 +64,23 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from scena.backends.params import DeviceParams as DeviceParams
+    from scena.backends.params import TrainerDeviceParams as TrainerDeviceParams
     from scena.data.database import DataBase as DataBase
     from scena.data.generator import DataGenerator as DataGenerator
     from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
-    from scena.data.modes import PipelineMode as PipelineMode
     from scena.data.params import ComposedProcessorPipelineParams as ComposedProcessorPipelineParams
     from scena.data.params import DataBaseParams as DataBaseParams
     from scena.data.params import DataGeneratorParams as DataGeneratorParams
     from scena.data.params import DataPipelineParams as DataPipelineParams
     from scena.data.params import DataProcessorParams as DataProcessorParams
+    from scena.data.params import PipelineMode as PipelineMode
     from scena.data.params import SequentialProcessorPipelineParams as SequentialProcessorPipelineParams
     from scena.data.processor import GeneratingDataProcessor as GeneratingDataProcessor
     from scena.data.processor import MappingDataProcessor as MappingDataProcessor
     from scena.data.resource import Resource as Resource
     from scena.data.sample import Sample as Sample
     from scena.data.spec import ArraySpec as ArraySpec
-    from scena.devices.params import DeviceParams as DeviceParams
-    from scena.devices.params import TrainerDeviceParams as TrainerDeviceParams
     from scena.evaluation.callbacks import LAVCallback as LAVCallback
     from scena.evaluation.evaluator import Evaluator as Evaluator
     from scena.evaluation.lav import LAV as LAV
@@ -111,8 +111,8 @@ if TYPE_CHECKING:
     from scena.scenario.scenario import ScenarioBase as ScenarioBase
     from scena.training.callbacks.base import TrainerCallback as TrainerCallback
     from scena.training.params import TrainerParams as TrainerParams
-    from scena.training.pipeline_params import TrainerPipelineParams as TrainerPipelineParams
-    from scena.training.pipeline_params import TrainerPipelineParamsBase as TrainerPipelineParamsBase
-    from scena.training.pipeline_params import TrainValParams as TrainValParams
+    from scena.training.pipelines import TrainerPipelineParams as TrainerPipelineParams
+    from scena.training.pipelines import TrainerPipelineParamsBase as TrainerPipelineParamsBase
+    from scena.training.pipelines import TrainValParams as TrainValParams
     from scena.training.trainer import Trainer as Trainer
     from scena.training.warmstart.params import WarmStartParams as WarmStartParams

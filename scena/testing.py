@@ -12,8 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams, DataPipelineParams
+from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
 from scena.evaluation.params import LAVParams
 from scena.params import Params, build, dump_words, parse, to_raw
 from scena.prediction.params import PredictorParams

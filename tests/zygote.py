@@ -185,8 +185,8 @@ def _become(
 
 
 def _import_what_most_tests_need() -> None:
-    from scena.devices.backend import on_tensorflow
-    from scena.devices.quiet import load_tensorflow, silence_tensorflow
+    from scena.backends.quiet import load_tensorflow, silence_tensorflow
+    from scena.backends.selection import on_tensorflow
 
     silence_tensorflow()
     if on_tensorflow():

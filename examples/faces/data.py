@@ -7,7 +7,7 @@ import numpy as np
 
 from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
 from scena.data.errors import DataError
-from scena.data.image.found import images_in_tree
+from scena.data.image.listing import images_in_tree
 from scena.data.records import RecordSet
 
 from .params import DrawnParams, FaceDataParams, FaceFilesParams, FaceRecordsParams, FolderParams

@@ -1,7 +1,6 @@
 """What can be set. Pure Python: `scena train examples.imageclassification --help` needs nothing else."""
 
 from scena import ModelBaseParams, ScenarioBaseParams, param
-from scena.data.datasets.params import ImageFilesParams, SplitSourceParams
 from scena.data.image.augment.params import (
     ColorJitterParams,
     ImageDataParams,
@@ -10,9 +9,10 @@ from scena.data.image.augment.params import (
     RandomRotateParams,
     TranslateParams,
 )
-from scena.data.location import Location
+from scena.data.sources.params import ImageFilesParams, SplitSourceParams
 from scena.scenario.classification.params import ClassificationEvaluatorParams
-from scena.training.image_pipelines import ImagePipelines
+from scena.storage.location import Location
+from scena.training.pipelines import ImagePipelines
 
 
 class FlowersPipelines(ImagePipelines):

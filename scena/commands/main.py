@@ -7,8 +7,8 @@ import os
 import sys
 from typing import NamedTuple
 
+from scena.backends.quiet import silence_tensorflow
 from scena.commands.usage import print_usage
-from scena.devices.quiet import silence_tensorflow
 from scena.errors import ScenaError
 from scena.escaping import visible
 
@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
-        from scena.commands.complete import answer_shell
+        from scena.commands.completion import answer_shell
 
         return answer_shell()
     if not arguments or arguments[0] in ("-h", "--help", "help"):

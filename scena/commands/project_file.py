@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from scena.params.command_line import CONFIG, HELP, is_flag, split
+from scena.params.cli.command_line import CONFIG, HELP, is_flag, split
 
 PROJECT_FILE = "project.yaml"
 

@@ -43,7 +43,7 @@ def set_up_console() -> None:
 
 def check_training(params: Any, *, fresh: bool = True) -> None:
     """Finds what is wrong with a training before TensorFlow is loaded."""
-    from scena.training.before_start import check_before_start
+    from scena.training.checks.before_start import check_before_start
 
     set_up_console()
     check_before_start(params, fresh=fresh)
@@ -51,7 +51,7 @@ def check_training(params: Any, *, fresh: bool = True) -> None:
 
 def start_work(options: WorkOptions | None = None) -> None:
     """What a command does once its arguments are right: shows the log, loads TensorFlow, and notes whom the user trusts."""
-    from scena.devices.quiet import load_tensorflow
+    from scena.backends.quiet import load_tensorflow
 
     if options is not None and options.trust:
         from scena.model.hub.trust import trust_saved_models
@@ -110,7 +110,7 @@ def import_modules(modules: list[str]) -> None:
             raise ScenarioError(f"--import {name}: {error}.") from error
         except (Exception, SystemExit) as error:
             raise not_importable(f"--import {name}", error) from error
-        from scena.fingerprints import note_import  # late: `--help` without --import does not need it
+        from scena.storage.code_fingerprints import note_import  # late: `--help` without --import does not need it
 
         note_import(name)
 

@@ -12,7 +12,7 @@ def print_usage(text: str) -> None:
     Args:
         text: usage lines, paragraphs that begin at the margin, and indented lines such as `  --flag VALUE   what it does`.
     """
-    from scena.params.help import help_width
+    from scena.params.cli.help import help_width
 
     width = help_width() - 1
     print("\n".join(line for block in _blocks(text) for line in _folded(block, width)))

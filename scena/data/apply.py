@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 
-from scena.data.cursor import Cursor
-from scena.data.engine.parallel import ParallelEngine
-from scena.data.inprocess import InProcessEngine
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams, DataGeneratorParams, DataPipelineParams, DataProcessorPipelineParams
+from scena.data.batch import Cursor
+from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.params import (
+    DataBaseParams,
+    DataGeneratorParams,
+    DataPipelineParams,
+    DataProcessorPipelineParams,
+    PipelineMode,
+)
 from scena.data.sample import Sample
-from scena.data.work import Work
+from scena.data.stages.context import Work
 
 
 class SamplePipeline:

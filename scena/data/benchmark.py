@@ -3,11 +3,11 @@
 import time
 from typing import NamedTuple
 
-from scena.data.automatic import usable_cores
-from scena.data.clock import Clock
-from scena.data.cursor import Cursor
-from scena.data.inprocess import InProcessEngine
+from scena.data.batch import Cursor
+from scena.data.engines.automatic import usable_cores
+from scena.data.engines.in_process import InProcessEngine
 from scena.data.pipeline import DataPipeline
+from scena.data.stages.clock import Clock
 
 BATCHING = "batching"
 

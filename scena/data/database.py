@@ -3,12 +3,11 @@
 from typing import Any, Generic, TypeVar
 
 from scena.data.apply import SamplePipeline
-from scena.data.collate import Collator
 from scena.data.generator import as_generator
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.spec import ArraySpec
+from scena.data.stages.collate import Collator
 from scena.overriding import Overridable
 from scena.params.generics import type_argument
 
@@ -124,7 +123,7 @@ class DataBase(Overridable, Generic[P]):
     def _transformed(self, pipeline: DataPipeline) -> DataPipeline:
         """The pipeline with the transformation of this class."""
         if self.transforms_batches:
-            from scena.data.tf_transform import Transformation
+            from scena.data.tensorflow.transform import Transformation
 
             pipeline.transformation = Transformation(self, pipeline.mode, self.batch_specs(), pipeline.seed)
         return pipeline

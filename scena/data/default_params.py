@@ -10,8 +10,8 @@ import sys
 from typing import TypeVar
 
 from scena.data.params import DataBaseParams
-from scena.fingerprints import locate
 from scena.params.errors import ParamsError
+from scena.storage.code_fingerprints import locate
 
 P = TypeVar("P", bound=DataBaseParams)
 

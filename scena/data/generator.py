@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.sample import Sample
 from scena.overriding import Overridable
 
@@ -119,7 +118,7 @@ def as_generator(source: Any, mode: PipelineMode) -> DataGenerator[Any]:
         created: DataGenerator[Any] = source.create(mode)
         return created
     if hasattr(source, "as_numpy_iterator"):
-        from scena.data.tfdata import DatasetSource
+        from scena.data.tensorflow.dataset import DatasetSource
 
         return DatasetSource(source, mode)
     if isinstance(source, Sequence):

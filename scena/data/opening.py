@@ -3,8 +3,7 @@
 import logging
 from typing import Any
 
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 
 EMBEDDED = ("digits",)
 """Named data sets that need no TensorFlow."""
@@ -18,9 +17,8 @@ def try_source(source: Any, mode: PipelineMode) -> None:
     Raises:
         DataError: what opening it in earnest would raise.
     """
-    from scena.data.datasets.params import NamedDataSetParams, SplitSourceParams
-    from scena.data.location import protocol_of
-    from scena.data.sources.params import ListFileGeneratorParams
+    from scena.data.sources.params import ListFileGeneratorParams, NamedDataSetParams, SplitSourceParams
+    from scena.storage.location import protocol_of
 
     if not isinstance(source, DataGeneratorParams) or any(protocol_of(text) for text in _texts(source)):
         return

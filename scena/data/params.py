@@ -1,12 +1,32 @@
 """What can be set about data: sources, processors and the pipeline that runs them. Pure Python, no numpy."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import pairwise
 from typing import Self, TypeVar
 
-from scena.data.modes import PipelineMode
 from scena.params.declare import Params, param
 from scena.params.errors import ParamsError
+
+
+class PipelineMode(StrEnum):
+    """The use of a pipeline; decides which processors run and which of inputs and targets reach the batch."""
+
+    TRAINING = "training"
+    EVALUATION = "evaluation"
+    PREDICTION = "prediction"
+    TARGETS = "targets"
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether batches of this mode carry inputs."""
+        return self is not PipelineMode.TARGETS
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether batches of this mode carry targets."""
+        return self is not PipelineMode.PREDICTION
+
 
 TProcessor = TypeVar("TProcessor", bound="DataProcessorParams")
 

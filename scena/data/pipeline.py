@@ -9,22 +9,20 @@ from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any, Self
 
-from scena.data.automatic import AutomaticEngine
-from scena.data.batch import Batch
-from scena.data.clock import Clock
-from scena.data.collate import Collator
-from scena.data.cursor import Cursor
-from scena.data.engine.parallel import ParallelEngine
+from scena.data.batch import Batch, Cursor
+from scena.data.engines.automatic import AutomaticEngine
+from scena.data.engines.cached_prefix import Progress, stored
+from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines.workers.engine import ParallelEngine
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, is_one_shot
-from scena.data.inprocess import InProcessEngine
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams
-from scena.data.prefix import Progress, stored
-from scena.data.repeating import changing_part, same_samples
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.sample import Sample
-from scena.data.shard import Shard, cut
-from scena.data.work import Work
+from scena.data.stages.clock import Clock
+from scena.data.stages.collate import Collator
+from scena.data.stages.context import Work
+from scena.data.stages.order import Shard, cut
+from scena.data.stages.repeating import changing_part, same_samples
 
 logger = logging.getLogger("scena.data")
 
@@ -160,7 +158,7 @@ class DataPipeline:
         self._prepared = False
         self._shard: Shard | None = None
         self.transformation: Any = None
-        """What the data class does to batches in TensorFlow (scena/data/tf_transform.py), if it does something."""
+        """What the data class does to batches in TensorFlow (scena/data/tensorflow/transform.py), if it does something."""
         self.change_batch: Callable[[Batch], Batch] | None = None
         """Applied to each batch in this process, for what concerns batches as a whole; `batch.epoch` is the pass over the data."""
 
@@ -237,7 +235,7 @@ class DataPipeline:
         work = self._work.small(batch_size)
         engine: Any = InProcessEngine(work)
         if self.transformation is not None:
-            from scena.data.tf_transform import TransformEngine
+            from scena.data.tensorflow.transform import TransformEngine
 
             engine = TransformEngine(engine, self.transformation)
         made = engine.batches(Cursor(), repeat=False)
@@ -284,7 +282,7 @@ class DataPipeline:
     def _transformed_engine(self) -> Any:
         if self.transformation is None:
             return self._new_engine()
-        from scena.data.tf_transform import TransformEngine
+        from scena.data.tensorflow.transform import TransformEngine
 
         return TransformEngine(self._new_engine(), self.transformation)
 

@@ -5,8 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams, DataProcessorParams
+from scena.data.params import DataBaseParams, DataProcessorParams, PipelineMode
 from scena.data.sample import Sample
 from scena.overriding import Overridable
 

@@ -5,17 +5,16 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from scena.backends.base import Arrays, create_engine
 from scena.data.batch import Batch
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.evaluation.callbacks import LAVCallback
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.params import LAVParams
-from scena.model.bad_data import naming_bad_data
 from scena.model.built import BuiltModel
-from scena.model.engine import Arrays, create_engine
+from scena.model.measures.bad_data import naming_bad_data
 
 logger = logging.getLogger(__name__)
 

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import tee
 from typing import Any
 
+from scena.backends.base import Arrays
 from scena.data.batch import Batch
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.lav import LAV, Progress, counted, unbatched
-from scena.model.engine import Arrays
-from scena.model.voted import VotedMeasures
+from scena.model.measures.voted import VotedMeasures
 
 Vote = Callable[[list[Arrays]], Arrays]
 """Combines the outputs of the models on one batch."""

@@ -1,7 +1,7 @@
 """Parameters of LAV (load and validate) and of evaluators."""
 
+from scena.backends.params import DeviceParams
 from scena.data.params import DataPipelineParams
-from scena.devices.params import DeviceParams
 from scena.params import Params, param
 
 

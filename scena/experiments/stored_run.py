@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scena.checksums import warn_if_changed
 from scena.experiments.errors import ExperimentError
-from scena.experiments.names import flat_values
+from scena.experiments.flag_names import flat_values
+from scena.storage.checksums import warn_if_changed
 from scena.training.directory import step_of
 
 RUN_FILE = "trainer_params.json"

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.devices.backend import on_tensorflow
+from scena.backends.selection import on_tensorflow
 
 
 @contextmanager

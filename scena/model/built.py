@@ -7,16 +7,16 @@ from typing import Any
 import keras
 
 from scena.data.database import DataBase
-from scena.model.archive import check_weights_file
 from scena.model.building import traceable
 from scena.model.errors import ModelError
 from scena.model.explaining import explaining_graph
 from scena.model.graph import RootGraph, Tensors
-from scena.model.layer_file import read_layer_file
-from scena.model.layer_state import Layers
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 from scena.model.specs import symbolic
+from scena.model.state.archive import check_weights_file
+from scena.model.state.layer_file import read_layer_file
+from scena.model.state.layer_state import Layers
 from scena.model.training_model import TrainingModel
 
 
@@ -64,7 +64,7 @@ class BuiltModel:
                 f"{type(self.model).__name__}.training_model_cls must return a subclass of TrainingModel. Received: {create!r}."
             )
         if input_gradient_penalty:
-            from scena.model.tf_penalty import with_input_gradient_penalty
+            from scena.backends.tensorflow.penalty import with_input_gradient_penalty
 
             create = with_input_gradient_penalty(create, input_gradient_penalty, self.inputs)
         with traceable(self.root):

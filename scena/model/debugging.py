@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import keras
 import numpy as np
 
-from scena.model.called_metrics import recorded_calls
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measure_checks import named_values
-from scena.model.metric_results import is_data
+from scena.model.measures.called_metrics import recorded_calls
+from scena.model.measures.checks import named_values
+from scena.model.measures.metric_results import is_data
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 

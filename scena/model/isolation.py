@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.devices.backend import on_tensorflow
-from scena.model.variables import global_seed_variables
+from scena.backends.selection import on_tensorflow
+from scena.model.state.variables import global_seed_variables
 
 _OTHER = 0x5CE7A
 _NAMES = "object_name_uids"

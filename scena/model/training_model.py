@@ -8,13 +8,13 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.called_metrics import recorded_calls
 from scena.model.errors import ModelError
 from scena.model.explaining import describe_failure, explaining_graph
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measure_checks import check_names, check_sample_weights, named_values
-from scena.model.metric_results import check_number, data_of, gives_data, is_data
-from scena.model.missing_outputs import MissingOutputs
+from scena.model.measures.called_metrics import recorded_calls
+from scena.model.measures.checks import check_names, check_sample_weights, named_values
+from scena.model.measures.metric_results import check_number, data_of, gives_data, is_data
+from scena.model.measures.missing_outputs import MissingOutputs
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 

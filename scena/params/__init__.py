@@ -9,12 +9,12 @@ from scena.params.declare import UNSET, Field, Params, param, short_name, subcla
 from scena.params.errors import ParamsError
 
 if TYPE_CHECKING:
-    from scena.params.command_line import Parsed, parse, parse_options
-    from scena.params.completion import flag_completions
-    from scena.params.dump import dump_command, dump_words, dump_yaml
-    from scena.params.files import load
-    from scena.params.layers import merge
-    from scena.params.schema import json_schema
+    from scena.params.cli.command_line import Parsed, parse, parse_options
+    from scena.params.cli.completion import flag_completions
+    from scena.params.files.dump import dump_command, dump_words, dump_yaml
+    from scena.params.files.files import load
+    from scena.params.files.overlay import merge
+    from scena.params.files.schema import json_schema
     from scena.params.tree import build, check, default_raw, to_raw
 
 _LAZY = {

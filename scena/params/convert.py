@@ -11,7 +11,7 @@ import typing
 from typing import Any, Literal
 
 from scena.params.errors import ParamsError
-from scena.params.kinds import peel
+from scena.params.type_kinds import peel
 
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 _OPEN_DECIMAL = re.compile(r"[+-]?(\d+\.|\.\d+)([eE][+-]?\d+)?")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from scena.params.cli.settable import Index, Path, Where, sentence
 from scena.params.declare import Params
-from scena.params.nodes import Index, Path, Where, sentence
 
 DEFAULT, COMMAND_LINE = "default", "command line"
 

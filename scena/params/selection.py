@@ -7,8 +7,8 @@ from typing import Any
 
 from scena.params.declare import Field, Params, short_name, subclasses
 from scena.params.errors import ParamsError
-from scena.params.kinds import Kind
 from scena.params.spelling import did_you_mean
+from scena.params.type_kinds import Kind
 
 CLASS = "class"  # the key of the class name in raw trees and files; a Python keyword, so no field can have this name
 

@@ -8,8 +8,8 @@ import importlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from scena.params.layers import Entry, Section
-from scena.params.nodes import Index
+from scena.params.cli.settable import Index
+from scena.params.files.overlay import Entry, Section
 
 
 class Spellings(NamedTuple):

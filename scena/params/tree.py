@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from scena.params.cli.settable import Path, Where
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
 from scena.params.errors import ParamsError
-from scena.params.kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
-from scena.params.nodes import Path, Where
 from scena.params.selection import CLASS, class_of, name_of, unknown_class
 from scena.params.spelling import did_you_mean
+from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
 
 P = TypeVar("P", bound=Params)
 

@@ -7,15 +7,14 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from scena.data.batch import Batch
-from scena.data.collate import Collator, split
-from scena.data.cursor import Cursor
+from scena.data.batch import Batch, Cursor
 from scena.data.database import DataBase
-from scena.data.mapping import MappingStep, apply_steps
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.processor import steps_of
-from scena.data.rng import SampleRandom
 from scena.data.sample import Sample
+from scena.data.stages.collate import Collator, split
+from scena.data.stages.mapping import MappingStep, apply_steps
+from scena.data.stages.rng import SampleRandom
 
 
 class DirectPath:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from scena.devices.backend import on_tensorflow
-from scena.model.layer_file import write_layer_file
-from scena.model.variables import global_seed_variables
+from scena.backends.selection import on_tensorflow
+from scena.model.state.layer_file import write_layer_file
+from scena.model.state.variables import global_seed_variables
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -50,13 +50,13 @@ def write_graph_saved_model(target: Path, graph: keras.Model) -> None:
         ConversionError: the backend is JAX, and this graph cannot leave it.
     """
     if not on_tensorflow():
-        from scena.prediction.convert.jax_saved_model import write_jax_saved_model
+        from scena.prediction.formats.jax_saved_model import write_jax_saved_model
 
         write_jax_saved_model(target, graph)
         return
     import tensorflow as tf
 
-    from scena.prediction.convert.signature import ConversionError, by_name, signature
+    from scena.prediction.formats.signature import ConversionError, by_name, signature
 
     module = tf.Module()
     module.variables_of_graph = [variable.value for variable in [*graph.variables, *global_seed_variables()]]

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scena.backends.base import Arrays, create_prediction_engine
 from scena.data.batch import Batch
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.model.built import BuiltModel
-from scena.model.engine import Arrays, create_prediction_engine
 from scena.prediction.direct import DirectPath
 from scena.prediction.params import PredictorParams
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.batch import Batch
-from scena.data.cursor import Cursor
+from scena.data.batch import Batch, Cursor
 from scena.data.database import DataBase
 from scena.data.errors import DataError
 from scena.data.spec import ArraySpec

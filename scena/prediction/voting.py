@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from scena.backends.base import Arrays
 from scena.data.batch import Batch
-from scena.model.engine import Arrays
 from scena.prediction.params import PredictorParams
 from scena.prediction.predictor import Predictor
 

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import keras
 import numpy as np
 
-from scena.checksums import add_checksums, tree_checksums
-from scena.devices.backend import on_tensorflow, tensorflow_only
-from scena.durable import put_in_place, sync_tree
-from scena.prediction.convert import litert_format, onnx_format, tensorrt_format
-from scena.prediction.convert.check import TOLERANCES, compare, fixed_length, original
-from scena.prediction.convert.difference import Difference
-from scena.prediction.convert.litert_format import Quantize
-from scena.prediction.convert.signature import Arrays, ConversionError, Run, signature, variable_inputs
+from scena.backends.selection import on_tensorflow, tensorflow_only
 from scena.prediction.export import write_graph_saved_model
+from scena.prediction.formats import litert as litert_format
+from scena.prediction.formats import onnx as onnx_format
+from scena.prediction.formats import tensorrt as tensorrt_format
+from scena.prediction.formats.check import TOLERANCES, compare, fixed_length, original
+from scena.prediction.formats.difference import Difference
+from scena.prediction.formats.litert import Quantize
+from scena.prediction.formats.signature import Arrays, ConversionError, Run, signature, variable_inputs
+from scena.storage.checksums import add_checksums, tree_checksums
+from scena.storage.durable import put_in_place, sync_tree
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel

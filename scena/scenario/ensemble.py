@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.resource import Resource
 from scena.params import Params
 from scena.scenario.errors import ScenarioError

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.checksums import MANIFEST, add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.data.resource import export_resources
-from scena.durable import put_in_place, replace_directory, sync_tree
 from scena.params import Params
-from scena.prediction.convert.signature import ConversionError
 from scena.prediction.export import write_model, write_saved_model
+from scena.prediction.formats.signature import ConversionError
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import EXPORT_FILE, describe, write_description
+from scena.storage.checksums import MANIFEST, add_checksums, keep_foreign, seal_tree, tree_checksums
+from scena.storage.durable import put_in_place, replace_directory, sync_tree
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel

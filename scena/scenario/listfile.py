@@ -7,7 +7,7 @@ from scena.data.sources.params import ListFileGeneratorParams
 from scena.params import Params, param
 from scena.scenario.params import ScenarioBaseParams
 from scena.scenario.scenario import ScenarioBase
-from scena.training.pipeline_params import TrainerPipelineParams
+from scena.training.pipelines import TrainerPipelineParams
 
 TListScenarioParams = TypeVar("TListScenarioParams", bound=ScenarioBaseParams[Any, Any])
 

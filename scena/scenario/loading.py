@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.checksums import DamagedFileError, verify_tree
 from scena.data.resource import RESOURCES, resolve_resources
-from scena.fingerprints import CodeChange, Fingerprints, changed_code, stored_fingerprints
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.scenario.stored import EXPORT_FILE, read_description, stored_params
+from scena.storage.checksums import DamagedFileError, verify_tree
+from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code, stored_fingerprints
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel

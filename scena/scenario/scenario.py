@@ -18,7 +18,7 @@ from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
 from scena.scenario.params import ScenarioBaseParams
 from scena.training.params import TrainerParams
-from scena.training.pipeline_params import TrainerPipelineParamsBase
+from scena.training.pipelines import TrainerPipelineParamsBase
 
 if TYPE_CHECKING:
     from scena.data.database import DataBase
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from scena.evaluation.evaluator import Evaluator
     from scena.evaluation.lav import LAV
     from scena.evaluation.multi import MultiLAV
-    from scena.fingerprints import Fingerprints
     from scena.model.built import BuiltModel
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
     from scena.prediction.voting import MultiModelPredictor
     from scena.scenario.verifying import ExportCheck
+    from scena.storage.code_fingerprints import Fingerprints
     from scena.training.trainer import Trainer
 
 TScenarioParams = TypeVar("TScenarioParams", bound=ScenarioBaseParams[Any, Any])
@@ -282,8 +282,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def code(self, trainer_params: Params) -> "Fingerprints":
         """The fingerprints of the code that this scenario consists of; they are stored with exports and checkpoints."""
-        from scena.fingerprints import fingerprint
         from scena.scenario.stored import modules_of
+        from scena.storage.code_fingerprints import fingerprint
 
         return fingerprint(type(self).__module__, modules_of(trainer_params))
 
@@ -365,8 +365,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             export_dirs: the models; all must prepare their inputs in the same way.
             params: batch size, device and so on.
         """
-        from scena.data.modes import PipelineMode
-        from scena.model.voted import VotedMeasures
+        from scena.data.params import PipelineMode
+        from scena.model.measures.voted import VotedMeasures
         from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import compare_code, load_export
 
@@ -401,7 +401,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             export_dir: a run's `best` or `export` directory, or several of them.
             params: batch size, device and so on.
         """
-        from scena.data.modes import PipelineMode
+        from scena.data.params import PipelineMode
         from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import compare_code, load_export
 
@@ -419,6 +419,6 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
 
 def _select(device: Any) -> None:
-    from scena.devices.select import select_devices
+    from scena.backends.devices import select_devices
 
     select_devices(device)

@@ -6,11 +6,11 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from scena.checksums import warn_if_changed, write_checked
 from scena.data.rules import RULES
 from scena.params import Params, ParamsError, build, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
+from scena.storage.checksums import warn_if_changed, write_checked
 
 FORMAT = 1
 RUN_FILE = "trainer_params.json"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from scena.devices.backend import on_tensorflow
+from scena.backends.selection import on_tensorflow
 from scena.errors import ScenaError
 from scena.model.isolation import unnoticed
 from scena.model.precision import precision_policy
 from scena.params import to_raw
-from scena.prediction.convert.difference import Arrays, difference
+from scena.prediction.formats.difference import Arrays, difference
 from scena.scenario.errors import ScenarioError
 from scena.scenario.loading import load_export
 
@@ -195,7 +195,7 @@ def _outputs(built: "BuiltModel", inputs: Arrays, runs: dict[str, Callable[[Arra
 
 def _run(graph: keras.Model) -> Callable[[Arrays], Arrays]:
     if not on_tensorflow():
-        from scena.model.jax_engine import JaxPredictor
+        from scena.backends.jax.engine import JaxPredictor
 
         return JaxPredictor(graph, {}).predict
 

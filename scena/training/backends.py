@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from scena.devices.backend import on_tensorflow, tensorflow_only
+from scena.backends.selection import on_tensorflow, tensorflow_only
 from scena.training.errors import TrainingError
 from scena.training.params import TrainerParams
 

@@ -6,22 +6,33 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
-from scena.data.batch import Batch
-from scena.data.cursor import Cursor
+from scena.backends.base import Arrays
+from scena.backends.selection import on_tensorflow
+from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import BatchStream, DataPipeline
-from scena.devices.backend import on_tensorflow
-from scena.model.bad_data import not_finite
-from scena.model.label_counts import check_labels, label_counts
+from scena.model.measures.bad_data import not_finite
+from scena.model.measures.label_counts import check_labels, label_counts
 from scena.model.tensorboard_data import split_results
-from scena.training.blocks import LONGEST_BLOCK, stacked
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.foreign import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook
+from scena.training.checkpoint.state import TrainingState
 from scena.training.errors import TrainingError
 from scena.training.numerics import HINT, explaining_step
 from scena.training.run import TrainingRun, Validation
-from scena.training.state import TrainingState
 from scena.training.stopping import StopRequests
+
+LONGEST_BLOCK = 32
+
+
+def stacked(block: list[Batch], part: str) -> Arrays:
+    """The inputs or targets of the batches of a block as arrays with a leading axis of batches."""
+    first: dict[str, Any] = getattr(block[0], part)
+    if len(block) == 1:
+        return {name: array[np.newaxis] for name, array in first.items()}
+    return {name: np.stack([getattr(batch, part)[name] for batch in block]) for name in first}
+
 
 BLOCK_SECONDS = 0.05
 """A block of compiled steps takes about this long: long enough to lose nothing to Python, short enough to react to a signal."""

@@ -12,11 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from scena.durable import write_file
-from scena.training.directory import DIRECTORIES, PARAMS, RunPaths, run_paths, step_of
+from scena.storage.durable import write_file
+from scena.training.checkpoint.event_files import cut_back
+from scena.training.directory import DIRECTORIES, PARAMS, RunPaths, locked, run_paths, step_of
 from scena.training.errors import TrainingError
-from scena.training.event_files import cut_back
-from scena.training.lock import locked
 
 OWNER = ".scena-run.json"
 

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from scena.devices.params import TrainerDeviceParams
+from scena.backends.params import TrainerDeviceParams
 from scena.params import Params, param
 from scena.training.best_by import BestBy
 from scena.training.callbacks.params import EarlyStoppingParams, TensorBoardParams
 from scena.training.optimizers.params import Adam, OptimizerParams
-from scena.training.pipeline_params import TrainerPipelineParamsBase
+from scena.training.pipelines import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams
 from scena.training.trigger import Duration, Trigger
 from scena.training.warmstart.params import WarmStartParams

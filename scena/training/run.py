@@ -8,22 +8,50 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from scena.data.cursor import Cursor
+from scena.data.batch import Cursor
 from scena.data.pipeline import DataPipeline
-from scena.fingerprints import Fingerprints
 from scena.params import Params
+from scena.storage.code_fingerprints import Fingerprints
 from scena.training.directory import RunPaths, run_paths
 from scena.training.params import TrainerParams
-from scena.training.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     import keras
 
+    from scena.backends.base import Engine
     from scena.model.built import BuiltModel
-    from scena.model.engine import Engine
-    from scena.training.distribution.team import Team
+    from scena.training.checks.verification import Verification
+    from scena.training.distribution.replica_group import Team
     from scena.training.optimizers.extensions import MovingAverage
-    from scena.training.verification import Verification
+
+
+import time
+
+KINDS = ("data", "step", "validation", "checkpoint")
+
+
+class Stopwatch:
+    """Adds up seconds by kind of work; what is not in `KINDS` counts as the rest."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(KINDS, 0.0)
+        self.begun = time.perf_counter()
+
+    @contextmanager
+    def measuring(self, kind: str) -> Iterator[None]:
+        """Counts the time of the block."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[kind] += time.perf_counter() - begun
+
+    def take(self) -> dict[str, float]:
+        """Seconds by kind since the last call, and the whole time as "total"."""
+        now = time.perf_counter()
+        taken = {**self.seconds, "total": now - self.begun}
+        self.seconds, self.begun = dict.fromkeys(KINDS, 0.0), now
+        return taken
 
 
 class Validation(Protocol):
@@ -176,7 +204,7 @@ class TrainingRun:
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
         """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""
-        from scena.model.layer_state import Layers
+        from scena.model.state.layer_state import Layers
         from scena.training.averaging import averaged_weights
 
         layers = Layers(self.built.root, self.model)

@@ -10,41 +10,48 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
-from scena.devices.errors import WorkerLostError
-from scena.devices.select import select_devices
+from scena.backends.devices import select_devices
+from scena.backends.errors import WorkerLostError
 from scena.params import check
 from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
 from scena.training.callbacks.epoch_table import EpochTable
+from scena.training.callbacks.event_writers import DISK_ERRORS, reason
 from scena.training.callbacks.foreign import check_callbacks, continue_logs
 from scena.training.callbacks.history import HistoryWriter
 from scena.training.callbacks.plateau import PlateauWatcher
 from scena.training.callbacks.progress import ProgressDisplay
 from scena.training.callbacks.tensorboard import TensorBoardEvents
 from scena.training.callbacks.tensorboard_extras import Profiler
-from scena.training.checkpoint import CheckpointStore
-from scena.training.connecting import connect, leading
-from scena.training.directory import create_directory, default_directory, log_file, run_paths, settle_paths, withdraw
+from scena.training.checkpoint.resume import Resumption
+from scena.training.checkpoint.state import TrainingState
+from scena.training.checkpoint.store import CheckpointStore
+from scena.training.checks.sanity import SanityCheck
+from scena.training.checks.verification import Verification
+from scena.training.directory import (
+    create_directory,
+    default_directory,
+    locked,
+    log_file,
+    run_paths,
+    settle_paths,
+    withdraw,
+)
+from scena.training.distribution.connect import connect, leading
 from scena.training.errors import TrainingError, TrainingInterrupted
-from scena.training.event_writers import DISK_ERRORS, reason
-from scena.training.lock import locked
 from scena.training.loop import TrainingLoop
 from scena.training.numerics import checked_numerics
 from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
 from scena.training.params import TrainerParams
-from scena.training.preparing import prepare_run
-from scena.training.resumption import Resumption
+from scena.training.prepare import prepare_run
 from scena.training.run import TrainedScenario, TrainingRun
-from scena.training.sanity import SanityCheck
 from scena.training.schedules.schedules import ReduceOnPlateauSchedule
-from scena.training.state import TrainingState
 from scena.training.stopping import StopRequested, StopRequests
-from scena.training.verification import Verification
 
 if TYPE_CHECKING:
-    from scena.training.distribution.link import Link
+    from scena.training.distribution.control_channel import Link
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +98,7 @@ class Trainer:
         check_backend(params)
         link = connect(params)
         if link is not None and not link.distribution.chief:
-            from scena.training.distribution.follower import follow
+            from scena.training.distribution.worker import follow
 
             follow(link, params, self.scenario)
             return []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scena.commands.complete import suggest
+from scena.commands.completion import suggest
 from scena.commands.main import main
 
 ROOT = Path(__file__).parents[2]

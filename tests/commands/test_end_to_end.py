@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scena.data.datasets.digits import load_digits
+from scena.data.sources.digits import load_digits
 from tests.zygote import ROOT, Zygote
 
 QUICK = "--trainer.epochs 1 --train.limit 64 --val.limit 40 --trainer.random_seed 5"

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from scena.commands.main import main
-from scena.commands.tables import print_table
+from scena.commands.output import print_table
 from scena.escaping import one_line, visible
 from scena.logs import ConsoleHandler, VisibleFormatter
 

@@ -58,7 +58,7 @@ def test_an_unknown_key_in_a_file_is_named_with_its_line(capsys: pytest.CaptureF
 
 def test_a_required_flag_shows_its_help() -> None:
     from examples.tutorial.full.params import ImageFilesParams
-    from scena.commands.predict import PredictRoot
+    from scena.commands.model.predict import PredictRoot
     from scena.params import ParamsError, parse
 
     with pytest.raises(ParamsError, match=r"--data\.image_files is required: the pictures to predict"):

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from scena.commands.inspect.zoo import readable
 from scena.commands.main import main
-from scena.commands.zoo import readable
 from scena.model.zoo.catalogue import MODELS
 
 

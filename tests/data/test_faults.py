@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scena.data import DataError, EmptyDataError, PipelineMode, WorkerError
-from scena.data.engine.parallel import ParallelEngine
+from scena.data.engines.workers.engine import ParallelEngine
 from tests.data.toys import (
     FaultParams,
     KillOnceParams,
@@ -252,7 +252,7 @@ def test_meta_that_cannot_travel() -> None:
 
 
 def test_waiting_long_says_what_the_workers_are_at(monkeypatch, caplog) -> None:
-    monkeypatch.setattr("scena.data.engine.router.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("scena.data.engines.workers.router.PATIENCE_SECONDS", 0.5)
     pipeline = toy_pipeline(
         NumbersParams(count=8), sequence(SlowParams(seconds=0.5)), mode=PipelineMode.EVALUATION, num_processes=1
     )

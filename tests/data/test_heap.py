@@ -2,7 +2,7 @@
 
 import sys
 
-from scena.data.engine.heap import HoleFiller
+from scena.data.engines.workers.tasks import HoleFiller
 
 POOL = 16 * 1024
 

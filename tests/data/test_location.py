@@ -13,18 +13,23 @@ import pytest
 
 from scena.commands.main import main
 from scena.data import DataError, DataPipelineParams, PipelineMode
-from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams
 from scena.data.image.augment.params import ImageDataParams
 from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
-from scena.data.location import BLOCK, Location, RemoteBytes, located
 from scena.data.records.leaf import Leaf
 from scena.data.records.params import RecordsParams
 from scena.data.records.record_set import RecordSet
 from scena.data.records.schema import Schema
 from scena.data.records.writing import write_records
-from scena.data.sources.params import ArrayGeneratorParams, ListFileGeneratorParams, RowGeneratorParams
+from scena.data.sources.params import (
+    ArrayGeneratorParams,
+    ImageFilesParams,
+    ImageRecordsParams,
+    ListFileGeneratorParams,
+    RowGeneratorParams,
+)
+from scena.storage.location import BLOCK, Location, RemoteBytes, located
 from tests.data.image.pictures import class_folders
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scena.data import DataError, PipelineMode, Sample
-from scena.data.store import SampleWriter
+from scena.data.stages.sample_cache import SampleWriter
 from tests.data.toys import (
     CountParams,
     LinesParams,
@@ -135,7 +135,7 @@ def test_progress_is_reported() -> None:
 def test_what_cannot_be_cached_says_so(tmp_path: Path) -> None:
     samples = [Sample({"x": [1.0]}, {"y": 1}, meta=PipelineMode.TRAINING)]
     with pytest.raises(
-        DataError, match=r"sample 0 .* cannot be cached on disk: it holds a scena.data.modes.PipelineMode"
+        DataError, match=r"sample 0 .* cannot be cached on disk: it holds a scena.data.params.PipelineMode"
     ):
         toy_pipeline(samples, cache_dir=str(tmp_path)).stream()
     with toy_pipeline(samples, preload=True).stream() as stream:

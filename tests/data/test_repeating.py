@@ -22,9 +22,9 @@ from scena.data import (
     Sample,
     SequentialProcessorPipelineParams,
 )
-from scena.data.repeating import changing_part, same_samples
 from scena.data.sources.params import ListFileGeneratorParams
-from scena.data.work import Work
+from scena.data.stages.context import Work
+from scena.data.stages.repeating import changing_part, same_samples
 from scena.params import param
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scena.data import ArraySpec, DataError, PipelineMode, Sample
-from scena.data.collate import Collator, split
+from scena.data.stages.collate import Collator, split
 
 
 def collated(spec: ArraySpec, *values: Any, padding: Any = 0) -> np.ndarray[Any, Any]:

@@ -53,7 +53,7 @@ def test_one_that_is_not_deterministic_is_not_resumed() -> None:
 
 
 def test_a_batched_dataset() -> None:
-    from scena.data.tfdata import DatasetSource
+    from scena.data.tensorflow.dataset import DatasetSource
 
     class Batched(DatasetSource):
         whole_batches = True
@@ -64,7 +64,7 @@ def test_a_batched_dataset() -> None:
 
 
 def test_a_pipeline_as_a_dataset() -> None:
-    from scena.data.tfdata import to_dataset
+    from scena.data.tensorflow.dataset import to_dataset
 
     pipeline = toy_pipeline(NumbersParams(), mode=PipelineMode.EVALUATION, num_processes=0)
     changed = to_dataset(pipeline).map(lambda inputs, targets: (inputs["x"] * 2, targets["y"]))

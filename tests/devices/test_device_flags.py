@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from scena.backends.cluster import find_cluster
+from scena.backends.devices import memory_in_mb, select_devices
+from scena.backends.errors import DeviceError
+from scena.backends.params import DeviceParams, TrainerDeviceParams
 from scena.commands.main import main
-from scena.devices.cluster import find_cluster
-from scena.devices.errors import DeviceError
-from scena.devices.params import DeviceParams, TrainerDeviceParams
-from scena.devices.select import memory_in_mb, select_devices
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params
 

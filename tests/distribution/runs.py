@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from scena.devices.local_cluster import free_ports
-from scena.training.tensor_file import read_tensors
+from scena.backends.local_cluster import free_ports
+from scena.storage.tensor_file import read_tensors
 from tests.zygote import Child, Zygote
 
 # 61 samples in batches of 20: the last batch has a single sample, and leaves nothing to some of the replicas

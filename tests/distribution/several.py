@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from scena import ScenarioBase, TrainValParams, param
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.model.training_model import TrainingModel
 from scena.training.trainer import Trainer

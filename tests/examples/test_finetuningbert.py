@@ -110,7 +110,7 @@ def test_own_pairs_come_from_files(tmp_path: Path) -> None:
 
 def test_mrpc_without_a_network_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tensorflow_datasets", reason="needs the extra `datasets`")
-    monkeypatch.setattr("scena.data.datasets.named.online", lambda: False)
+    monkeypatch.setattr("scena.data.sources.named.online", lambda: False)
     with pytest.raises(
         DataError, match=r"'glue/mrpc' is not prepared .* made on the spot need no network: --data Made"
     ):

@@ -8,9 +8,9 @@ from PIL import Image
 
 from examples.imageclassification.draw import FLOWERS, draw_flower, write_flowers
 from examples.imageclassification.scenario import FlowersScenario
-from scena.data.datasets.params import ImageFilesParams
-from scena.data.location import Location
+from scena.data.sources.params import ImageFilesParams
 from scena.scenario.classification.params import PictureFilesParams
+from scena.storage.location import Location
 from scena.testing import run_scenario_test
 
 

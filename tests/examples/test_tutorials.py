@@ -9,7 +9,7 @@ from PIL import Image
 from examples.tutorial.full.params import MLP, ImageFilesParams
 from examples.tutorial.full.scenario import TutorialScenario as Full
 from examples.tutorial.min.scenario import TutorialScenario as Minimal
-from scena.data.datasets.digits import load_digits
+from scena.data.sources.digits import load_digits
 from scena.testing import run_scenario_test
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tutorial"

@@ -6,12 +6,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.scheduler import Scheduler
-from scena.experiments.search import Search
-from scena.experiments.search_root import training_root
-from scena.experiments.search_space import SearchSpace, parse_axis
-from scena.experiments.slots import make_slots
-from scena.experiments.study import enqueue_grid, make_pruner, make_sampler, open_storage, open_study, storage_url
+from scena.experiments.schedulers.local import Scheduler, make_slots
+from scena.experiments.search.root import training_root
+from scena.experiments.search.search import Search
+from scena.experiments.search.space import SearchSpace, parse_axis
+from scena.experiments.search.study import (
+    enqueue_grid,
+    make_pruner,
+    make_sampler,
+    open_storage,
+    open_study,
+    storage_url,
+)
 
 EPOCHS = 9
 

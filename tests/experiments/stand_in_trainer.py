@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from scena.experiments.trial import SOCKET, VALUES, Channel
+from scena.experiments.search.trial import SOCKET, VALUES, Channel
 
 
 def main(words: list[str]) -> int:

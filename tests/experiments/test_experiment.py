@@ -11,10 +11,9 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from scena.experiments.experiment import Experiment
-from scena.experiments.scheduler import Scheduler
-from scena.experiments.sheet import SheetRun
-from scena.experiments.slots import make_slots
+from scena.experiments.schedulers.local import Scheduler, make_slots
+from scena.experiments.sheets.experiment import Experiment
+from scena.experiments.sheets.sheet import SheetRun
 from tests.experiments.program import scena, start, stop, wait_for
 
 # notes each start and end; does what the word after it says

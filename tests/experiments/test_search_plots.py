@@ -6,8 +6,8 @@ import optuna
 import pytest
 from PIL import Image
 
-from scena.experiments.search_plots import grid_axes, grid_values, write_plots
-from scena.experiments.search_space import SearchSpace, ready_space
+from scena.experiments.search.plots import grid_axes, grid_values, write_plots
+from scena.experiments.search.space import SearchSpace, ready_space
 from scena.model.zoo.params import NetworkParams
 from scena.params import Params, param, parse
 

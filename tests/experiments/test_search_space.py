@@ -3,7 +3,7 @@
 import pytest
 
 from scena.experiments.errors import ExperimentError
-from scena.experiments.search_space import Axis, SearchSpace, Value, parse_axis
+from scena.experiments.search.space import Axis, SearchSpace, Value, parse_axis
 from tests.params.trees import Root
 
 FLAGS = ["--data.lists", "x"]

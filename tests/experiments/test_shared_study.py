@@ -68,7 +68,7 @@ def test_two_machines_share_a_study(server: str, tmp_path: Path, monkeypatch: py
                 assert processes[0].poll() is None
         processes.append(subprocess.Popen(words, cwd=ROOT))
     assert [process.wait(180) for process in processes] == [0, 0]
-    from scena.experiments.study import close_storage, find_study, open_storage
+    from scena.experiments.search.study import close_storage, find_study, open_storage
 
     storage = open_storage(server)
     study = find_study(storage, "test")

@@ -7,8 +7,8 @@ import openpyxl
 import pytest
 
 from scena.experiments.errors import ExperimentError
-from scena.experiments.sheet import SheetRun
-from scena.experiments.sheet_files import read_sheet
+from scena.experiments.sheets.files import read_sheet
+from scena.experiments.sheets.sheet import SheetRun
 
 GRID: list[list[Any]] = [
     ["USER", None, "RESULT", "SKIP", "SCRIPT", "ID", "CLEANUP", "PARAMS", None, None, None, None],

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scena.durable import replace_directory
-from scena.training.checkpoint import FORMAT, CheckpointStore, StoredState, VariableEntry
-from scena.training.tensor_file import TensorBuffer
+from scena.storage.durable import replace_directory
+from scena.storage.tensor_file import TensorBuffer
+from scena.training.checkpoint.store import FORMAT, CheckpointStore, StoredState, VariableEntry
 
 
 def arrays(step: int) -> dict[str, np.ndarray]:

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from scena.training.checkpoint import FORMAT, CheckpointStore, StoredState
-from scena.training.checkpoint_writer import CheckpointWriter
-from scena.training.tensor_file import TensorBuffer, read_tensors
+from scena.storage.tensor_file import TensorBuffer, read_tensors
+from scena.training.checkpoint.store import FORMAT, CheckpointStore, StoredState
+from scena.training.checkpoint.writer import CheckpointWriter
 
 FIXTURES = Path(__file__).with_name("formats")
 

@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from scena import Sample
-from scena.checksums import (
+from scena.data.errors import DataError
+from scena.data.image.statistics import parse_info
+from scena.data.params import PipelineMode
+from scena.data.records.files import RecordFile, ShardWriter, index_path
+from scena.data.records.writing import write_json
+from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
+from scena.evaluation.dump import DumpError, DumpWriter, read_dump
+from scena.experiments.stored_run import read_history
+from scena.scenario.errors import ScenarioError
+from scena.scenario.stored import read_description
+from scena.storage.checksums import (
     MANIFEST,
     DamagedFileError,
     add_checksums,
@@ -21,17 +31,7 @@ from scena.checksums import (
     verify_tree,
     write_checked,
 )
-from scena.data.errors import DataError
-from scena.data.image.statistics import parse_info
-from scena.data.modes import PipelineMode
-from scena.data.records.files import RecordFile, ShardWriter, index_path
-from scena.data.records.writing import write_json
-from scena.data.store import SampleWriter, StoredSamples, is_complete
-from scena.evaluation.dump import DumpError, DumpWriter, read_dump
-from scena.experiments.stored_run import read_history
-from scena.scenario.errors import ScenarioError
-from scena.scenario.stored import read_description
-from scena.training.checkpoint import CheckpointStore
+from scena.training.checkpoint.store import CheckpointStore
 from scena.training.errors import CheckpointError
 from tests.faults import saver
 from tests.faults.damage import spoil
@@ -129,7 +129,7 @@ def test_a_crash_between_a_file_and_its_checksum_is_no_damage(tmp_path: Path, mo
     path = tmp_path / "history.csv"
     write_checked(path, "one")
     for text in ("two", "three"):
-        monkeypatch.setattr("scena.checksums.write_file", _crash_at(path))
+        monkeypatch.setattr("scena.storage.checksums.write_file", _crash_at(path))
         with pytest.raises(KeyboardInterrupt):
             write_checked(path, text)
         monkeypatch.undo()
@@ -143,7 +143,7 @@ def test_a_crash_between_a_file_and_its_checksum_is_no_damage(tmp_path: Path, mo
 
 
 def _crash_at(place: Path) -> Any:
-    from scena.durable import write_file
+    from scena.storage.durable import write_file
 
     def write(path: Path, data: bytes) -> None:
         if path == place:

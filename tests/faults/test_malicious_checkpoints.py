@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from scena.checksums import MANIFEST
-from scena.training.checkpoint import CheckpointStore
+from scena.storage.checksums import MANIFEST
+from scena.training.checkpoint.event_files import cut_back
+from scena.training.checkpoint.store import CheckpointStore
 from scena.training.errors import CheckpointError
-from scena.training.event_files import cut_back
 from tests.faults import saver
 
 

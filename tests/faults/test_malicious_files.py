@@ -17,7 +17,7 @@ import pytest
 
 from scena.commands.main import main
 from scena.data.image.statistics import read_info
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.records.files import RecordFile, ShardWriter, index_path
 from scena.data.records.record_set import RecordSet
 from scena.data.records.schema import Schema
@@ -27,8 +27,8 @@ from scena.data.sources.params import RowGeneratorParams
 from scena.data.sources.rows import RowGenerator
 from scena.errors import ScenaError
 from scena.evaluation.dump import DumpWriter, read_dump, read_header
-from scena.experiments.ledger import Ledger
-from scena.experiments.sheet_files import read_sheet
+from scena.experiments.sheets.files import read_sheet
+from scena.experiments.sheets.run_registry import Ledger
 from scena.experiments.stored_run import read_history, read_run
 from scena.params import Params, param
 from scena.scenario.stored import read_description

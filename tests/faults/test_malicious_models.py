@@ -11,8 +11,8 @@ import keras
 import numpy as np
 import pytest
 
-from scena.model.archive import WEIGHTS, check_weights_file
 from scena.model.errors import ModelError
+from scena.model.state.archive import WEIGHTS, check_weights_file
 from tests.faults.survivor.scenario import SurvivorScenario
 from tests.faults.test_malicious_checkpoints import Payload
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from scena.checksums import MANIFEST, keep_foreign, seal_tree
 from scena.data.errors import DataError
 from scena.data.image.writer import WriteImagesParams, write_images
-from scena.data.location import Location
-from scena.durable import replace_directory, write_file
-from scena.training.checkpoint import CheckpointStore
+from scena.storage.checksums import MANIFEST, keep_foreign, seal_tree
+from scena.storage.durable import replace_directory, write_file
+from scena.storage.location import Location
+from scena.training.checkpoint.event_files import cut_back
+from scena.training.checkpoint.store import CheckpointStore
 from scena.training.directory import DIRECTORIES, create_directory
 from scena.training.errors import CheckpointError, TrainingError
-from scena.training.event_files import cut_back
 from scena.training.ownership import OWNER, claimed, paths_outside, release
 from tests.faults import saver
 from tests.faults.test_checkpoint_store import put

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scena import durable
-from scena.training.checkpoint import CheckpointStore
+from scena.storage import durable
+from scena.training.checkpoint.store import CheckpointStore
 from tests.faults import saver
 from tests.zygote import ROOT
 

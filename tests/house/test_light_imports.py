@@ -10,13 +10,13 @@ from tests.house.sources import ROOT, module_name, python_files
 
 # Modules of scena/data that exist for TensorFlow, and are imported when they are used.
 TENSORFLOW_DATA = {
-    "scena.data.image.augment.random_tensors",
-    "scena.data.image.augment.tensors",
-    "scena.data.image.interleaved",
-    "scena.data.image.tensor_pipeline",
-    "scena.data.records.from_reader",
-    "scena.data.records.tensors",
-    "scena.data.service",
+    "scena.data.tensorflow.augment_random",
+    "scena.data.tensorflow.augment_ops",
+    "scena.data.tensorflow.interleaved",
+    "scena.data.tensorflow.image_pipeline",
+    "scena.data.tensorflow.from_reader",
+    "scena.data.tensorflow.records",
+    "scena.data.tensorflow.service",
 }
 
 PROBE = """

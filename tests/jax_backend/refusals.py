@@ -6,9 +6,9 @@ from typing import Any
 
 import keras
 
+from scena.backends.jax.engine import JaxEngine, JaxPredictor
 from scena.data.spec import ArraySpec
 from scena.errors import ScenaError
-from scena.model.jax_engine import JaxEngine, JaxPredictor
 from scena.prediction.export import write_graph_saved_model
 
 

@@ -17,7 +17,7 @@ from PIL import Image
 from examples.tutorial.min.params import DigitsParams
 from examples.tutorial.min.scenario import TutorialScenario as Minimal
 from scena.commands.main import main
-from scena.data.datasets.digits import load_digits
+from scena.data.sources.digits import load_digits
 from scena.evaluation.params import LAVParams
 from tests.faults.harness import fingerprint
 from tests.zygote import ROOT, Zygote

@@ -17,8 +17,8 @@ from scena import (
     ModelBaseParams,
     RootGraph,
 )
+from scena.backends.tensorflow.engine import TensorFlowEngine
 from scena.model.built import BuiltModel
-from scena.model.tf_engine import TensorFlowEngine
 
 Tensors = dict[str, Any]
 

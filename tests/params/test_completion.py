@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scena.params import Params, flag_completions, param
-from scena.params.completion import FILES, shell_code
+from scena.params.cli.completion import FILES, shell_code
 from tests.params.trees import Root
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ PROGRAM = """
 # PYTHON_ARGCOMPLETE_OK
 import sys
 sys.path.insert(0, {root!r})
-from scena.params.completion import complete, is_asked
+from scena.params.cli.completion import complete, is_asked
 from scena.params import flag_completions
 from tests.params.trees import Root
 

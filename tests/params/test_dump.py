@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scena.params import Params, build, dump_command, dump_words, dump_yaml, load, param, parse, to_raw
-from scena.params.text import from_words, to_words
+from scena.params.cli.words import from_words, to_words
 from tests.params.trees import (
     CNN,
     MLP,

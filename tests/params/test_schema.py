@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from scena.params import ParamsError, dump_yaml, json_schema, load
-from scena.params.yaml_reader import read
+from scena.params.files.yaml_reader import read
 from tests.params.test_dump import LINES
 from tests.params.test_files import LONG, SETS, SHORT
 from tests.params.trees import Root, parsed

@@ -15,8 +15,10 @@ from keras.src.saving import saving_lib
 
 from scena import PredictorParams, Resource, Sample
 from scena.commands.main import main
-from scena.prediction.convert import litert_format, onnx_format, signature
 from scena.prediction.export import write_model
+from scena.prediction.formats import litert as litert_format
+from scena.prediction.formats import onnx as onnx_format
+from scena.prediction.formats import signature
 from tests.evaluation.exporting import export
 from tests.prediction.scenarios import TextScenario, sequence
 from tests.toy.scenario import ToyScenario

@@ -18,8 +18,7 @@ from PIL import Image
 from scena import ArraySpec, Sample
 from scena.commands.main import main
 from scena.data.errors import DataError
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams
+from scena.data.params import DataBaseParams, PipelineMode
 from scena.prediction.predictor import Predictor
 from scena.prediction.serving.batcher import Batcher, QueueFullError
 from scena.prediction.serving.params import ServeParams

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from scena.fingerprints import changed_code, definitions, fingerprint
+from scena.storage.code_fingerprints import changed_code, definitions, fingerprint
 from tests.zygote import ROOT, Zygote
 
 MODULES = {

@@ -10,7 +10,7 @@ import pytest
 
 from scena import DataPipelineParams, LAVParams, ParamsError, PredictorParams, Resource, Sample
 from scena.testing import run_scenario_test
-from scena.training.resumption import Resumption
+from scena.training.checkpoint.resume import Resumption
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 

@@ -7,7 +7,7 @@ import pytest
 
 from scena.training.callbacks.early_stopping import EarlyStopping
 from scena.training.callbacks.params import EarlyStoppingParams
-from scena.training.preparing import prepare_run
+from scena.training.prepare import prepare_run
 from scena.training.trigger import Trigger
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, train_toy

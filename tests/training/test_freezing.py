@@ -9,8 +9,7 @@ import pytest
 
 from scena.commands.main import main
 from scena.training.errors import TrainingError
-from scena.training.freezing import freeze_layers
-from scena.training.preparing import prepare_run
+from scena.training.prepare import freeze_layers, prepare_run
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, train_toy
 

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from scena.commands.main import main
-from scena.training.rate_finder import find_rate
-from scena.training.rate_finder_params import RateFinderParams
+from scena.training.schedules.params import RateFinderParams
+from scena.training.schedules.rate_finder import find_rate
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params
 

@@ -13,7 +13,7 @@ import pytest
 from scena.commands.main import main
 from scena.model.errors import ModelError
 from scena.training.optimizers.params import SGD
-from scena.training.preparing import prepare_run
+from scena.training.prepare import prepare_run
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, train_toy, trained_weights
 

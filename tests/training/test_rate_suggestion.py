@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scena.training.errors import TrainingError
-from scena.training.rate_suggestion import smooth, suggest
+from scena.training.schedules.rate_suggestion import smooth, suggest
 
 RATES = np.geomspace(1e-7, 10, 200)
 

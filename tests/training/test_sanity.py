@@ -12,12 +12,12 @@ from keras import ops
 
 from scena import Evaluator, Sample, ScenarioBase
 from scena.data.errors import DataError, EmptyDataError
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.errors import ScenaError
 from scena.model.errors import ModelError
 from scena.training.best_by import BestBy
 from scena.training.errors import TrainingError
-from scena.training.pipeline_params import TrainerPipelineParams
+from scena.training.pipelines import TrainerPipelineParams
 from scena.training.trigger import Trigger
 from tests.toy.data import Halves
 from tests.toy.model import ToyGraph, ToyModel

@@ -16,9 +16,9 @@ def test_warnings_are_shown_once(
     monkeypatch.setattr(log, "propagate", True)
     monkeypatch.setattr(root, "handlers", [])
     with log_file(tmp_path):
-        logging.getLogger("scena.training.sanity").warning("padding counts")
+        logging.getLogger("scena.training.checks.sanity").warning("padding counts")
         root.handlers.append(logging.StreamHandler())  # as TensorFlow's logging adds one to the root
-        logging.getLogger("scena.training.sanity").warning("nothing is learned")
+        logging.getLogger("scena.training.checks.sanity").warning("nothing is learned")
     assert capsys.readouterr().err.splitlines() == ["padding counts", "nothing is learned"]
     assert "padding counts" in (tmp_path / "train.log").read_text()
     assert log.handlers == []

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from scena.commands.main import main
 from scena.training.errors import TrainingError
-from scena.training.preparing import prepare_run
+from scena.training.prepare import prepare_run
 from scena.training.warmstart.matching import match
 from scena.training.warmstart.params import WarmStartParams
 from scena.training.warmstart.warmstarter import WarmStarter

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from scena import ArraySpec, DataBase, MappingDataProcessor, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.datasets.named import NamedDataSet
-from scena.data.datasets.params import NamedDataSetParams
 from scena.data.errors import DataError
 from scena.data.params import DataBaseParams
+from scena.data.sources.named import NamedDataSet
+from scena.data.sources.params import NamedDataSetParams
 
 from .params import PACKAGE, GlueParams, PairDataParams, PairsParams, TokenizeParams
 from .wordpiece import WordPieces

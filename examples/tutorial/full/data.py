@@ -1,7 +1,7 @@
 """Two sources of different kinds, a data set to learn from and files to predict, and what the network gets of both."""
 
 from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.datasets.digits import load_digits
+from scena.data.sources.digits import load_digits
 
 from .params import DigitsParams, ImageFilesParams, TutorialDataParams
 

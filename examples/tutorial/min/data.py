@@ -1,7 +1,7 @@
 """Where the samples come from and what they look like."""
 
 from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.datasets.digits import load_digits
+from scena.data.sources.digits import load_digits
 
 from .params import DigitsParams, TutorialDataParams
 

@@ -10,11 +10,11 @@ from scena.data.image.augment.params import (
     ImagePipelineParams,
     ResizeParams,
 )
-from scena.data.modes import PipelineMode
 from scena.data.params import (
     ComposedProcessorPipelineParams,
     DataPipelineParams,
     DataProcessorPipelineParams,
+    PipelineMode,
     SequentialProcessorPipelineParams,
 )
 from scena.data.pipeline import DataPipeline
@@ -54,7 +54,7 @@ class ImageData(DataBase[P]):
             if pipeline_params.split is not None and "split" in getattr(type(source), "__params__", {}):
                 source = source.replace(split=pipeline_params.split)
             if pipeline_params.engine != "python":
-                from scena.data.image.tensor_pipeline import create_tensor_pipeline
+                from scena.data.tensorflow.image_pipeline import create_tensor_pipeline
 
                 return self._transformed(create_tensor_pipeline(self, mode, pipeline_params, source, seed))
         return super().create_pipeline(mode, pipeline_params, source, seed=seed)

@@ -2,9 +2,9 @@
 
 from enum import StrEnum
 
-from scena.data.location import Location
 from scena.params.declare import Params, param
 from scena.params.errors import ParamsError
+from scena.storage.location import Location
 
 
 class Processing(StrEnum):

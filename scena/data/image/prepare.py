@@ -9,7 +9,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from scena.data.errors import DataError
 from scena.data.image.params import ImagePreparationParams, Processing
-from scena.data.location import read_bytes, reason_of
+from scena.storage.location import read_bytes, reason_of
 
 KEPT_FORMATS = ("JPEG", "PNG")
 """What all readers of records decode alike; anything else is converted to PNG."""

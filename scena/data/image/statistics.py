@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from scena.checksums import IN_JSON, warn_if_json_changed
 from scena.data.errors import DataError
-from scena.data.location import is_folder, located, read_bytes, reason_of
+from scena.storage.checksums import IN_JSON, warn_if_json_changed
+from scena.storage.location import is_folder, located, read_bytes, reason_of
 
 INFO_FILE = "info.json"
 _VALUES = np.arange(256, dtype=np.int64)

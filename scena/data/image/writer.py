@@ -15,18 +15,17 @@ import numpy as np
 from PIL import Image
 
 from scena.data.errors import DataError
-from scena.data.image.found import FoundImages, ImageEntry, as_report, find_images, printable
+from scena.data.image.division import balanced_splits, spread_over_files
+from scena.data.image.listing import FoundImages, ImageEntry, as_report, find_images, printable
 from scena.data.image.params import ImagePreparationParams, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
-from scena.data.image.splits import balanced_splits, spread_over_files
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics
-from scena.data.location import Location, is_remote, located
 from scena.data.records.files import ShardWriter, make_folder, sync_folder
 from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.data.records.writing import write_json
-from scena.data.sending import check_writable, remove_folder, send_folder
+from scena.storage.location import Location, check_writable, is_remote, located, remove_folder, send_folder
 
 logger = logging.getLogger("scena.data")
 

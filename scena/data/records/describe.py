@@ -6,10 +6,10 @@ from unicodedata import east_asian_width
 import numpy as np
 
 from scena.data.errors import DataError
-from scena.data.image.sheet import contact_sheet
+from scena.data.image.contact_sheet import contact_sheet
 from scena.data.image.statistics import INFO_FILE, parse_info
-from scena.data.location import is_folder, located, read_bytes
 from scena.data.records.record_set import RecordSet, find_files, no_records, splits_of
+from scena.storage.location import is_folder, located, read_bytes
 
 
 def record_sets(path: Any) -> dict[str, RecordSet]:

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from scena.checksums import checksum
 from scena.data.errors import DataError
-from scena.data.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
 from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, record_between, scan
+from scena.storage.checksums import checksum
+from scena.storage.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
 
 logger = logging.getLogger("scena.data")
 

@@ -1,7 +1,7 @@
 """Parameters of records as a source. Pure Python."""
 
-from scena.data.datasets.params import SplitSourceParams
 from scena.data.params import DataGeneratorParams
+from scena.data.sources.params import SplitSourceParams
 from scena.params.declare import param
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.engine.codec import dtype_name, dtype_of
+from scena.data.engines.workers.codec import dtype_name, dtype_of
 from scena.data.errors import DataError
-from scena.data.plain import WHAT_TRAVELS, NotPlainError, decode, encode, pack, unpack
+from scena.data.stages.sample_codec import WHAT_TRAVELS, NotPlainError, decode, encode, pack, unpack
 
 
 def to_bytes(value: Any) -> bytes:

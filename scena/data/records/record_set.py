@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from scena.data.errors import DataError
-from scena.data.location import entries, is_folder, is_remote, located, read_bytes
 from scena.data.records.files import RecordFile
 from scena.data.records.infer import infer_schema
 from scena.data.records.schema import SCHEMA_FILE, Schema
+from scena.storage.location import entries, is_folder, is_remote, located, read_bytes
 
 SHARD = re.compile(r"^(?P<split>.*?)-?(?P<number>\d{5,})-of-(?P<count>\d{5,})(?P<suffix>\.tfrecords?)?$")
 _OPEN_FILES = 128

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from scena.checksums import warn_if_json_changed
 from scena.data.errors import DataError
 from scena.data.records.example import encode_example, parse_example
 from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
+from scena.storage.checksums import warn_if_json_changed
 
 SCHEMA_FILE = "schema.json"
 FORMAT, VERSION = "scena-records", 1

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from scena.data.datasets.split_source import SplitSource
 from scena.data.errors import DataError
 from scena.data.image.writer import IMAGE_SCHEMA
-from scena.data.location import only_here, state_of
 from scena.data.records.describe import info_of, record_sets
 from scena.data.records.params import RecordsParams
 from scena.data.sample import Sample
+from scena.data.sources.split_source import SplitSource
+from scena.storage.location import only_here, state_of
 
 
 class Records(SplitSource[RecordsParams]):

@@ -9,13 +9,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from scena.checksums import IN_JSON, json_checksum
 from scena.data.errors import DataError
-from scena.data.location import entries, is_folder, is_remote, located
 from scena.data.records.files import ShardWriter, index_path, make_folder, sync_folder, unwritable
 from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
-from scena.data.sending import check_writable, send_folder
+from scena.storage.checksums import IN_JSON, json_checksum
+from scena.storage.location import check_writable, entries, is_folder, is_remote, located, send_folder
 
 
 def parse_shard(text: str) -> tuple[int, int]:

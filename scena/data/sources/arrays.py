@@ -9,10 +9,10 @@ import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
-from scena.data.location import is_remote, located, only_here, read_bytes, state_of
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import ArrayGeneratorParams
+from scena.storage.location import is_remote, located, only_here, read_bytes, state_of
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

@@ -1,10 +1,97 @@
 """Parameters of the ready-made generators. Pure Python."""
 
 from pathlib import Path
+from typing import Self
 
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.params.declare import param
 from scena.params.errors import ParamsError
+from scena.storage.location import Location
+
+SPLIT_HELP = "train, train[:80%], train[100:]+test, …; default: by the mode, and a seeded tenth of train where there is no validation"
+
+
+class SplitSourceParams(DataGeneratorParams, abstract=True):
+    """A data set with splits."""
+
+    split: str | None = param(None, help=SPLIT_HELP)
+    split_seed: int = param(0, ge=0, lt=2**32, help="seed of that tenth")
+    sides: list[str] = param(
+        [], hidden=True, help="in a training: what it and its validation read, and of which data set"
+    )
+
+    def shared(self, mode: PipelineMode, train: str | None, validation: str | None) -> Self:
+        """One side of a training, which knows what both sides read."""
+        split = train if mode is PipelineMode.TRAINING else validation
+        return self.replace(split=split, sides=[train or "", validation or "", self._identity()])
+
+    def for_training(self) -> Self:
+        """The split that was named, or what it is by default."""
+        return self.shared(PipelineMode.TRAINING, self.split, None)
+
+    def for_validation(self) -> Self:
+        """What is validated on by default, without what the training reads."""
+        return self.shared(PipelineMode.EVALUATION, self.split, None)
+
+    def known_sides(self) -> tuple[str, str] | None:
+        """What the training and its validation read. For a split that is named, only the very data set of the training counts."""
+        if not self.sides or (self.split is not None and self.sides[2] != self._identity()):
+            return None
+        return self.sides[0], self.sides[1]
+
+    def _identity(self) -> str:
+        return repr(self.replace(split=None, sides=[]))
+
+
+class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):
+    """A data set by its name: of TensorFlow Datasets, of Keras, or embedded (digits)."""
+
+    dataset: str = param(required=True, help="for example digits, cifar10, tfds:glue/mrpc or keras:mnist")
+    data_dir: Path | None = param(None, help="where TensorFlow Datasets keeps its data; default: ~/tensorflow_datasets")
+
+
+class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource"):
+    """Image files: a folder for each class, or folders train, validation, … with those, or a table."""
+
+    images: Location | None = param(None, help="the folder; with csv: what its paths are relative to")
+    csv: Location | None = param(None, help="a table of paths and labels")
+    delimiter: str | None = param(
+        None, help="what separates columns of the table; default: a tab in .tsv, else a comma"
+    )
+    header: bool = param(True, help="the first line of the table names its columns")
+    path_column: str | None = param(None, help="name or number (from 0) of the column of paths; default: the first")
+    label_column: str | None = param(
+        None, help="the same for labels; default: the one named label or class, or the second"
+    )
+    split_column: str | None = param(None, help="the same for splits; default: the one named split, if there is one")
+    folders: str = param(
+        "auto",
+        choices=["auto", "classes", "splits"],
+        help="what the folders in `images` are; auto: splits if they are named so (train, validation, test1, …), else classes",
+    )
+
+    def __post_init__(self) -> None:
+        if self.images is None and self.csv is None:
+            raise ParamsError("say where the images are: `images` (a folder for each class) or `csv` (a table).")
+
+
+class ImageArraysParams(SplitSourceParams, builds=".image_arrays:ImageArrays"):
+    """Images in an array of .npy, .npz or HDF5 files, and an array of the numbers of their classes."""
+
+    images: str = param(
+        required=True, help="file.npy, file.npz:array or file.h5:array of (samples, height, width[, channels])"
+    )
+    labels: str = param(required=True, help="the same for the classes: whole numbers from 0")
+
+
+class ImageRecordsParams(SplitSourceParams, builds=".image_records:ImageRecords"):
+    """Image records, as `scena records write` makes them."""
+
+    records: Location = param(
+        required=True, help="the folder of the data set, one file, or a pattern with *; also an address such as s3://…"
+    )
+    image_key: str = param("image", help="the feature with the encoded image")
+    label_key: str = param("label", help="the feature with the label")
 
 
 class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenerator"):

@@ -7,10 +7,10 @@ from typing import Any
 
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
-from scena.data.location import located, only_here, read_bytes, reason_of
-from scena.data.modes import PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import RowGeneratorParams
+from scena.storage.location import located, only_here, read_bytes, reason_of
 
 
 class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):

@@ -5,9 +5,9 @@ from typing import Any
 
 import keras
 
-from scena.checksums import DamagedFileError, verify_tree
 from scena.model.errors import ModelError
 from scena.model.hub.inspect import check_saved_model
+from scena.storage.checksums import DamagedFileError, verify_tree
 
 
 class SavedModelFeatures(keras.layers.Layer):

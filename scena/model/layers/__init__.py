@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from scena.model.layers.algebra import Algebra as Algebra
     from scena.model.layers.algebra import get_algebra as get_algebra
     from scena.model.layers.algebra import multiply_blades as multiply_blades
+    from scena.model.layers.algebra_conversion import IntoAlgebra as IntoAlgebra
+    from scena.model.layers.algebra_conversion import OutOfAlgebra as OutOfAlgebra
     from scena.model.layers.componentwise import AlgebraConcatenate as AlgebraConcatenate
     from scena.model.layers.componentwise import AlgebraDropout as AlgebraDropout
     from scena.model.layers.componentwise import AlgebraFlatten as AlgebraFlatten
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from scena.model.layers.convolution import AlgebraConv2DTranspose as AlgebraConv2DTranspose
     from scena.model.layers.depthwise import AlgebraDepthwiseConv2D as AlgebraDepthwiseConv2D
     from scena.model.layers.depthwise import AlgebraSeparableConv2D as AlgebraSeparableConv2D
-    from scena.model.layers.doors import IntoAlgebra as IntoAlgebra
-    from scena.model.layers.doors import OutOfAlgebra as OutOfAlgebra
     from scena.model.layers.initializers import AlgebraInitializer as AlgebraInitializer
     from scena.model.layers.linear import AlgebraDense as AlgebraDense
     from scena.model.layers.normalization import WhiteningBatchNormalization as WhiteningBatchNormalization

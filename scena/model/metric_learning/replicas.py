@@ -14,7 +14,7 @@ def whole_over_part() -> Any:
         return 1.0
     import tensorflow as tf
 
-    from scena.model.tf_replica import running_step
+    from scena.backends.tensorflow.replica import running_step
 
     step = running_step()
     if step is not None:

@@ -6,10 +6,10 @@ from typing import Any
 import keras
 from keras import layers
 
+from scena.model.layers.algebra_conversion import IntoAlgebra, OutOfAlgebra
 from scena.model.layers.componentwise import AlgebraConcatenate, AlgebraDropout, AlgebraFlatten, AlgebraPadChannels
 from scena.model.layers.convolution import AlgebraConv2D
 from scena.model.layers.depthwise import AlgebraDepthwiseConv2D, AlgebraSeparableConv2D
-from scena.model.layers.doors import IntoAlgebra, OutOfAlgebra
 from scena.model.layers.linear import AlgebraDense
 from scena.model.layers.normalization import WhiteningBatchNormalization
 from scena.model.layers.portable import PortableConv2D, Transpose

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import keras
 
-from scena.model.archive import check_hdf5_file
 from scena.model.errors import ModelError
+from scena.model.state.archive import check_hdf5_file
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.weights import copy_weights, weighted_layers
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch
-from scena.data.cursor import Cursor
+from scena.data.batch import Batch, Cursor
 from scena.errors import ScenaError
 from scena.prediction.serving.params import ServeParams
 

@@ -7,12 +7,12 @@ would have no effect is refused.
 from pathlib import Path
 from typing import Any
 
+from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch, convert
 from scena.params.errors import ParamsError
-from scena.params.layers import Entry
+from scena.params.files.overlay import Entry
 from scena.params.spelling import did_you_mean
 from scena.params.spellings import Spellings
-from scena.params.text import from_words
 
 RENAMED = {
     "model_name": ["model.name"],

@@ -3,8 +3,7 @@
 from typing import Any
 
 from scena.data.image.database import ImageData
-from scena.data.modes import PipelineMode
-from scena.data.params import DataPipelineParams
+from scena.data.params import DataPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.spec import ArraySpec
 from scena.scenario.classification.params import ClassificationDataParams

@@ -12,7 +12,7 @@ from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.params import NetworkParams
 from scena.params import Params, param
 from scena.scenario.params import ScenarioBaseParams
-from scena.training.image_pipelines import ImagePipelines
+from scena.training.pipelines import ImagePipelines
 
 if TYPE_CHECKING:  # --help loads no numpy
     from scena.data.database import DataBase

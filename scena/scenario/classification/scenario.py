@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scena.data.modes import PipelineMode
-from scena.data.params import DataGeneratorParams
+from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.resource import Resource
 from scena.scenario.classification.params import (
     HUB,

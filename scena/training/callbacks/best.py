@@ -4,8 +4,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from scena.training.best_model import BestModelDirectory
 from scena.training.callbacks.monitored import MonitoredCallback
+from scena.training.checkpoint.best_model import BestModelDirectory
 from scena.training.errors import TrainingError
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.history import HistoryWriter
-from scena.training.stopwatch import KINDS
+from scena.training.run import KINDS
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Any
 
-from scena.checksums import forget, write_checked
+from scena.storage.checksums import forget, write_checked
 from scena.training.callbacks.base import TrainerCallback
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from scena.data.batch import Batch
 from scena.model.tensorboard import collect_tensorboard
 from scena.model.tensorboard_data import TensorBoardData
 from scena.training.callbacks.base import TrainerCallback
+from scena.training.callbacks.event_writers import EventWriters
 from scena.training.callbacks.tensorboard_extras import write_histograms, write_parameters
-from scena.training.event_files import cut_back, event_sizes
-from scena.training.event_writers import EventWriters
+from scena.training.checkpoint.event_files import cut_back, event_sizes
 
 
 class TensorBoardEvents(TrainerCallback):

@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from scena.params import dump_yaml, to_raw
-from scena.training.blocks import stacked
 from scena.training.callbacks.base import TrainerCallback
+from scena.training.callbacks.event_writers import DISK_ERRORS, reason
 from scena.training.errors import TrainingError
-from scena.training.event_writers import DISK_ERRORS, reason
+from scena.training.loop import stacked
 
 logger = logging.getLogger(__name__)
 

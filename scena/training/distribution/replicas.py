@@ -5,14 +5,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from scena.backends.tensorflow.distributed_engine import DistributedEngine
 from scena.model.isolation import randomness_kept
-from scena.model.layer_state import Layers, LayerState
 from scena.model.precision import precision_policy
-from scena.model.tf_distributed import DistributedEngine
-from scena.training.distribution.link import Link
-from scena.training.distribution.team import Team
+from scena.model.state.layer_state import Layers, LayerState
+from scena.training.distribution.control_channel import Link
+from scena.training.distribution.replica_group import Team
 from scena.training.params import TrainerParams
-from scena.training.preparing import compile_model
+from scena.training.prepare import compile_model
 from scena.training.run import TrainedScenario
 
 

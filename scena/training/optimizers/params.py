@@ -91,7 +91,7 @@ class AdamW(Adam, builds="keras.optimizers:AdamW"):
     weight_decay: float = param(0.004, ge=0, help="share of the weights taken away per step, times the learning rate")
 
 
-class AdaBelief(GradientOptimizerParams, builds=".adabelief:AdaBelief"):
+class AdaBelief(GradientOptimizerParams, builds=".two_moments:AdaBelief"):
     """Adam whose steps grow where the gradient comes as expected (Zhuang et al. 2020)."""
 
     cycled = "beta_1"
@@ -100,7 +100,7 @@ class AdaBelief(GradientOptimizerParams, builds=".adabelief:AdaBelief"):
     epsilon: float = param(1e-14, gt=0, help="keeps the step finite")
 
 
-class RAdam(GradientOptimizerParams, builds=".radam:RAdam"):
+class RAdam(GradientOptimizerParams, builds=".two_moments:RAdam"):
     """Adam whose first steps are rectified while its second moment is still uncertain (Liu et al. 2020)."""
 
     cycled = "beta_1"

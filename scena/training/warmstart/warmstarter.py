@@ -10,13 +10,13 @@ import keras
 import numpy as np
 
 from scena.model.errors import ModelError
-from scena.model.layer_file import read_layer_file
-from scena.model.layer_state import Layers, LayerState, set_layer
-from scena.training.checkpoint import STATE, CheckpointStore, LoadedCheckpoint, read_checkpoint
+from scena.model.state.layer_file import read_layer_file
+from scena.model.state.layer_state import Layers, LayerState, set_layer
+from scena.storage.tensor_file import read_tensors
+from scena.training.checkpoint.state import stored_layers
+from scena.training.checkpoint.store import STATE, CheckpointStore, LoadedCheckpoint, read_checkpoint
 from scena.training.errors import TrainingError
 from scena.training.run import TrainedScenario
-from scena.training.state import stored_layers
-from scena.training.tensor_file import read_tensors
 from scena.training.warmstart.matching import Matching, match
 from scena.training.warmstart.params import WarmStartParams
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scena.data.datasets.digits import load_digits
 from scena.data.errors import DataError
+from scena.data.sources.digits import load_digits
 
 
 @pytest.fixture(autouse=True)

@@ -10,15 +10,20 @@ import numpy as np
 import pytest
 
 from scena.data import DataError, PipelineMode
-from scena.data.datasets import named
-from scena.data.datasets.params import ImageArraysParams, ImageFilesParams, ImageRecordsParams, NamedDataSetParams
-from scena.data.datasets.splits import Splits
 from scena.data.image.augment.params import ImageDataParams
 from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
-from scena.data.sources.params import ArrayGeneratorParams
-from scena.training.image_pipelines import ImagePipelines
+from scena.data.sources import named
+from scena.data.sources.params import (
+    ArrayGeneratorParams,
+    ImageArraysParams,
+    ImageFilesParams,
+    ImageRecordsParams,
+    NamedDataSetParams,
+)
+from scena.data.sources.splits import Splits
+from scena.training.pipelines import ImagePipelines
 from tests.data.image.pictures import class_folders, picture
 
 TRAINING, EVALUATION = PipelineMode.TRAINING, PipelineMode.EVALUATION

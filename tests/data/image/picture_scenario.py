@@ -4,7 +4,7 @@ from typing import Any
 
 from scena import GraphBase, ModelBase, ModelBaseParams, ScenarioBase, ScenarioBaseParams, param
 from scena.data.image.augment.params import ImageDataParams
-from scena.training.image_pipelines import ImagePipelines
+from scena.training.pipelines import ImagePipelines
 
 
 class PictureModelParams(ModelBaseParams, builds=":PictureModel"):

@@ -7,8 +7,8 @@ import pytest
 
 from scena.commands.main import main
 from scena.data import DataError, PipelineMode
-from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams
-from scena.data.image.found import find_images, images_in_tree, split_name
+from scena.data.image.listing import find_images, images_in_tree, split_name
+from scena.data.sources.params import ImageFilesParams, ImageRecordsParams
 from tests.data.image.pictures import class_folders
 
 

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from scena.data import Cursor, DataError, PipelineMode
-from scena.data.datasets.params import ImageRecordsParams
 from scena.data.image.augment import params as p
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.augment.random import keys_of
 from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
-from scena.data.location import Location
+from scena.data.sources.params import ImageRecordsParams
 from scena.params import ParamsError
+from scena.storage.location import Location
 from tests.data.image.pictures import class_folders
 
 AUGMENT = [p.RandomCropThenResizeParams(size=[24, 24]), p.RandomHorizontalFlipParams(), p.NormalizeParams()]
@@ -65,7 +65,7 @@ def names(batches: list[Any]) -> list[str]:
 def test_random_numbers_are_those_of_python() -> None:
     import tensorflow as tf
 
-    from scena.data.image.augment.random_tensors import sample_keys
+    from scena.data.tensorflow.augment_random import sample_keys
 
     for seed, epoch, processor in ((0, 0, 0), (7, 3, 2), (2**31 - 1, 12, 1 << 40)):
         ordinals = [0, 1, 5, 10**6]
@@ -118,7 +118,7 @@ def test_what_is_kept_gives_the_same_batches(folder: Path, keep: str, tmp_path: 
 def test_batches_are_copied_to_the_device_ahead(folder: Path) -> None:
     import tensorflow as tf
 
-    from scena.data.image.tensor_pipeline import TensorEngine
+    from scena.data.tensorflow.image_pipeline import TensorEngine
 
     made = pipeline(folder, engine="tf.data")
     engine = TensorEngine(made._work)
@@ -162,7 +162,7 @@ def test_a_data_service_gives_the_same_batches_in_the_same_order(folder: Path, w
 
 @pytest.mark.long
 def test_a_service_that_lost_a_worker_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import scena.data.service as service
+    import scena.data.tensorflow.service as service
 
     monkeypatch.setattr(service.served, "__defaults__", (8.0,))
     with (

@@ -8,13 +8,13 @@ import pytest
 from PIL import Image
 
 from scena.data import DataError, DataPipelineParams, PipelineMode
-from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams
 from scena.data.image.augment import params as p
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
-from scena.data.image.tensor_pipeline import decode_jpeg_part
 from scena.data.image.writer import write_images
+from scena.data.sources.params import ImageFilesParams, ImageRecordsParams
+from scena.data.tensorflow.image_pipeline import decode_jpeg_part
 from scena.params import ParamsError
 from tests.data.image.pictures import class_folders, picture, save
 
@@ -102,7 +102,7 @@ def test_small_images_of_one_size_are_augmented_as_whole_batches(tmp_path: Path)
 )
 def test_what_runs_on_single_images(operations: list[Any], size: Any, single: int) -> None:
     from scena.data.image.augment.operations import OperationList
-    from scena.data.image.tensor_pipeline import single_images
+    from scena.data.tensorflow.image_pipeline import single_images
 
     last = [p.ResizeParams(size=[224, 224] if size == (None, None) else [32, 32])]
     count, _ = single_images(OperationList([*operations, *last]), (*size, 3))

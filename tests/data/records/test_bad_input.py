@@ -13,10 +13,10 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.data import PipelineMode
-from scena.data.datasets.params import ImageFilesParams
 from scena.data.errors import DataError
 from scena.data.records.convert import write_source
 from scena.data.records.record_set import RecordSet
+from scena.data.sources.params import ImageFilesParams
 from tests.data.image.pictures import class_folders, picture, save
 
 

@@ -8,12 +8,12 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.data import DataError, PipelineMode, Sample
-from scena.data.datasets.digits import load_digits
-from scena.data.datasets.params import ImageRecordsParams, NamedDataSetParams
 from scena.data.generator import SequenceGenerator
 from scena.data.image.augment.processor import decode_image
 from scena.data.records.convert import write_source
 from scena.data.records.record_set import RecordSet
+from scena.data.sources.digits import load_digits
+from scena.data.sources.params import ImageRecordsParams, NamedDataSetParams
 from tests.data.image.pictures import class_folders
 
 SCENARIO = "tests.data.image.picture_scenario"

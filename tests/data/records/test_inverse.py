@@ -8,13 +8,12 @@ import pytest
 
 from scena.commands.main import main
 from scena.data import DataError, PipelineMode, Sample
-from scena.data.datasets.params import ImageFilesParams, ImageRecordsParams
 from scena.data.generator import SequenceGenerator
 from scena.data.records.convert import write_source
 from scena.data.records.params import RecordsParams
-from scena.data.sources.params import ListFileGeneratorParams
-from scena.params.kinds import kind_of
+from scena.data.sources.params import ImageFilesParams, ImageRecordsParams, ListFileGeneratorParams
 from scena.params.selection import candidates
+from scena.params.type_kinds import kind_of
 from scena.scenario.finding import find_scenario
 from tests.data.image.pictures import class_folders
 from tests.data.toys import LinesParams, sequence, toy_pipeline

@@ -89,7 +89,7 @@ def test_a_saved_model_keeps_its_centers(tmp_path: Path) -> None:
 TWO_DEVICES = """
 import keras, numpy as np, tensorflow as tf
 from scena.model.metric_learning import CenterLoss
-from scena.model.tf_replica import ReplicaStep
+from scena.backends.tensorflow.replica import ReplicaStep
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

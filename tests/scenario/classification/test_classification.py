@@ -12,8 +12,8 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.commands.scenario_argument import root_of
-from scena.data.datasets.digits import load_digits
-from scena.data.datasets.params import ImageArraysParams, ImageFilesParams
+from scena.data.sources.digits import load_digits
+from scena.data.sources.params import ImageArraysParams, ImageFilesParams
 from scena.params import parse
 from scena.scenario.classification.mixing import Mixing
 from scena.scenario.classification.model import ClassificationGraph

@@ -1,11 +1,10 @@
 """Parameters of the augmentations. Pure Python."""
 
-from scena.data.datasets.params import SPLIT_HELP
-from scena.data.location import Location
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorParams
+from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorParams, PipelineMode
+from scena.data.sources.params import SPLIT_HELP
 from scena.params.declare import Params, param
 from scena.params.errors import ParamsError
+from scena.storage.location import Location
 
 IMAGENET_MEAN = [0.485, 0.456, 0.406]
 IMAGENET_STD = [0.229, 0.224, 0.225]

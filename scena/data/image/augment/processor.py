@@ -11,8 +11,7 @@ from scena.data.image.augment.operations import OperationList
 from scena.data.image.augment.params import AugmentParams, DecodeImageParams
 from scena.data.image.augment.random import key_of, uniforms
 from scena.data.image.prepare import to_eight_bits
-from scena.data.modes import PipelineMode
-from scena.data.params import DataBaseParams
+from scena.data.params import DataBaseParams, PipelineMode
 from scena.data.processor import MappingDataProcessor
 from scena.data.sample import Sample
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.rng import SampleRandom
+from scena.data.stages.rng import SampleRandom
 
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85

@@ -1,0 +1,145 @@
+"""Choosing devices. Must happen before TensorFlow starts them, that is before the first tensor is made."""
+
+import functools
+import logging
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from scena.backends.errors import DeviceError
+from scena.backends.params import ComputeParams
+from scena.backends.selection import on_tensorflow
+
+
+def describe_devices(environment: Mapping[str, str]) -> list[str]:
+    """A line for each device that TensorFlow sees, and how to use it."""
+    cores = len(os.sched_getaffinity(0))
+    lines = [f"CPU    {cores} core{'s' if cores > 1 else ''}"]
+    gpus = tf.config.list_physical_devices("GPU")
+    lines += [f"GPU {index}  {_details(gpu)}" for index, gpu in enumerate(gpus)]
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    if not gpus:
+        lines.append("TensorFlow sees no GPU" + (f" (CUDA_VISIBLE_DEVICES={visible})." if visible is not None else "."))
+    elif visible:
+        lines.append(f"CUDA_VISIBLE_DEVICES={visible}: these GPUs are used unless --device.gpus names others.")
+    else:
+        lines.append("None is used unless you say so: --device.gpus 0")
+    several = "--device.gpus 0 1" if len(gpus) > 1 else "--device.virtual_devices 2"
+    lines.append(f"Several devices at once: --device.dist_strategy mirror {several}")
+    lines.append("Several processes or machines: scena launch --workers 2 train …")
+    return lines
+
+
+def _details(gpu: Any) -> str:
+    details = tf.config.experimental.get_device_details(gpu)
+    capability = details.get("compute_capability")
+    return details.get("device_name", gpu.name) + (
+        f", compute capability {capability[0]}.{capability[1]}" if capability else ""
+    )
+
+
+logger = logging.getLogger(__name__)
+
+
+def select_devices(params: ComputeParams) -> None:
+    """Makes the chosen GPUs visible to TensorFlow, and no others; JAX has a way of its own.
+
+    Raises:
+        DeviceError: a GPU was asked for that this machine does not have.
+    """
+    if not on_tensorflow():
+        from scena.backends.jax.devices import select_jax_devices
+
+        select_jax_devices(params)
+        return
+    present = tf.config.list_physical_devices("GPU")
+    wanted = params.gpus
+    if wanted is None:
+        named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        wanted = list(range(len(present))) if named else []
+        if present and not wanted:
+            _mention_unused(len(present))
+        if named and not present and named != "-1":
+            logger.info("CUDA_VISIBLE_DEVICES=%s, but TensorFlow sees no GPU: computing on the CPU.", named)
+    missing = [index for index in wanted if not 0 <= index < len(present)]
+    if missing:
+        there = ", ".join(f"{i} ({gpu.name})" for i, gpu in enumerate(present)) or "none"
+        raise DeviceError(
+            f"--device.gpus {' '.join(map(str, wanted))}: there is no GPU {missing[0]}. TensorFlow sees these GPUs: {there}."
+        )
+    if params.memory_limit is not None and not wanted:
+        raise DeviceError(f"--device.memory_limit {params.memory_limit} is for GPUs, and none is used. {_how(present)}")
+    try:
+        _configure(params, [present[index] for index in wanted], wanted)
+    except RuntimeError as error:
+        if _has_wishes(params, wanted):  # TensorFlow runs already (a notebook): without wishes nothing has to change
+            raise DeviceError(
+                f"The devices must be chosen before TensorFlow starts: {error} Restart the process."
+            ) from error
+
+
+def _configure(params: ComputeParams, gpus: list[Any], indices: list[int]) -> None:
+    tf.config.set_visible_devices(gpus, "GPU")
+    for gpu, index in zip(gpus, indices, strict=True):
+        if params.memory_limit is None and params.virtual_devices == 1:
+            tf.config.experimental.set_memory_growth(gpu, True)
+            continue
+        whole = memory_in_mb(params.memory_limit or "100%", index)
+        share = tf.config.LogicalDeviceConfiguration(memory_limit=whole // params.virtual_devices)
+        _divide(gpu, [share] * params.virtual_devices)
+    if not gpus and params.virtual_devices > 1:
+        _divide(
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * params.virtual_devices,
+        )
+    if not params.soft_placement:
+        tf.config.set_soft_device_placement(False)
+    if params.threads:
+        tf.config.threading.set_intra_op_parallelism_threads(params.threads)
+
+
+def _divide(device: Any, parts: list[Any]) -> None:
+    before = tf.config.get_logical_device_configuration(device)
+    if before is None or len(before) != len(parts):  # the same again changes nothing, also when TensorFlow runs already
+        tf.config.set_logical_device_configuration(device, parts)
+
+
+def _has_wishes(params: ComputeParams, wanted: list[int]) -> bool:
+    return bool(wanted or params.threads or params.virtual_devices > 1 or not params.soft_placement)
+
+
+def memory_in_mb(limit: str, gpu: int) -> int:
+    """The MB that a limit such as 4000MB or 40% is of a GPU.
+
+    Raises:
+        DeviceError: a share was given, and nvidia-smi does not say of how much.
+    """
+    if not limit.endswith("%"):
+        return int(float(limit.removesuffix("MB").strip()))
+    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits", f"--id={_system_index(gpu)}"]
+    try:
+        total = float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise DeviceError(
+            f"The size of GPU {gpu} is not known, because nvidia-smi does not answer ({error}). "
+            "Give --device.memory_limit in MB, for example 4000MB."
+        ) from error
+    return int(total * float(limit[:-1]) / 100)
+
+
+def _system_index(gpu: int) -> str:
+    """nvidia-smi counts all GPUs, TensorFlow those of CUDA_VISIBLE_DEVICES."""
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return named[gpu] if gpu < len(named) else str(gpu)
+
+
+def _how(present: list[Any]) -> str:
+    return "Choose one with --device.gpus 0." if present else "TensorFlow sees no GPU here."
+
+
+@functools.cache
+def _mention_unused(count: int) -> None:
+    logger.info("%d GPU(s) left unused; choose with --device.gpus 0 …", count)

@@ -1,0 +1,51 @@
+"""The device that JAX computes on: the CPU, or one GPU."""
+
+import logging
+import os
+from typing import Any
+
+import tensorflow as tf
+
+from scena.backends.errors import DeviceError
+from scena.backends.selection import tensorflow_only
+
+logger = logging.getLogger(__name__)
+
+
+def select_jax_devices(params: Any) -> None:
+    """Makes JAX compute on the CPU or on the chosen GPU. Where `JAX_PLATFORMS` says something else, that stays.
+
+    Args:
+        params: the parameters of the devices; whatever is set beside `gpus` is for TensorFlow only.
+
+    Raises:
+        DeviceError: there is no such GPU, or something was asked for that only TensorFlow does.
+    """
+    import jax
+
+    for name, field in type(params).__params__.items():
+        if name != "gpus" and getattr(params, name) != type(params).default_of(field):
+            raise tensorflow_only(f"--device.{name}")
+    if params.gpus is not None and len(params.gpus) > 1:
+        raise tensorflow_only(f"--device.gpus {' '.join(map(str, params.gpus))} (several devices)", "Name one GPU.")
+    if tf.config.list_physical_devices("GPU"):
+        tf.config.set_visible_devices([], "GPU")  # here it only writes files, and would take the memory
+    named = [index for index in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if index not in ("", "-1")]
+    if params.gpus or (params.gpus is None and named):
+        jax.config.update("jax_default_device", _gpu(jax, (params.gpus or [0])[0], params.gpus is not None))
+    elif "JAX_PLATFORMS" not in os.environ:
+        jax.config.update("jax_platforms", "cpu")
+
+
+def _gpu(jax: Any, index: int, asked_for: bool) -> Any:
+    try:
+        present = jax.devices("gpu")
+    except RuntimeError:
+        present = []
+    if 0 <= index < len(present):
+        return present[index]
+    if not asked_for:
+        logger.info("JAX sees no GPU and computes on the CPU; GPUs need its CUDA package (pip install 'jax[cuda13]').")
+        return None
+    there = ", ".join(f"{i} ({gpu.device_kind})" for i, gpu in enumerate(present)) or "none"
+    raise DeviceError(f"--device.gpus {index}: there is no GPU {index}. JAX sees these GPUs: {there}.")

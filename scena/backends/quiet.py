@@ -1,0 +1,87 @@
+"""Loading TensorFlow without its start-up noise, which ignores every log level."""
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from scena.backends.selection import load_keras
+
+
+def silence_tensorflow() -> None:
+    """From now on, whoever imports TensorFlow does so quietly; what it prints is shown only if it fails, or in debug mode."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if "tensorflow" not in sys.modules and not any(isinstance(finder, _QuietFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _QuietFinder())
+
+
+def load_tensorflow() -> None:
+    """Imports TensorFlow and Keras and looks for devices, quietly."""
+    silence_tensorflow()
+    with _without_collector():
+        load_keras()
+        import tensorflow as tf
+
+    with _silenced_unless_failing():
+        tf.config.list_physical_devices()
+
+
+class _QuietFinder:
+    """Stands before the other finders until TensorFlow is imported for the first time."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        import importlib.util
+
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            load = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                with _silenced_unless_failing():
+                    load(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """While modules are imported there is no garbage, and looking for it takes a fifth of the time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@contextmanager
+def _silenced_unless_failing() -> Iterator[None]:
+    if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+        yield
+        return
+    import tempfile
+
+    sys.stderr.flush()
+    real = os.dup(2)
+    with tempfile.TemporaryFile() as noise:
+        os.dup2(noise.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(real, 2)
+            noise.seek(0)
+            os.write(2, noise.read())
+            raise
+        finally:
+            os.dup2(real, 2)
+            os.close(real)

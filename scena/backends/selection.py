@@ -1,0 +1,59 @@
+"""What computes: TensorFlow, or JAX with `KERAS_BACKEND=jax`. What only TensorFlow can do says so with an error from here.
+
+Files are read and written by TensorFlow's tools in both cases (TensorBoard, records), so it is always installed.
+"""
+
+import os
+
+from scena.backends.errors import DeviceError
+
+BACKENDS = ("tensorflow", "jax")
+
+
+class BackendError(DeviceError):
+    """The backend is not there, or cannot do what was asked for; the message names one that can."""
+
+
+def load_keras() -> str:
+    """Imports Keras and returns the name of its backend.
+
+    Raises:
+        BackendError: Scena does not run on this backend, or it is not installed.
+    """
+    wanted = os.environ.get("KERAS_BACKEND", "")
+    if wanted and wanted not in BACKENDS:
+        raise _unknown(wanted)
+    try:
+        import keras
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("jax", "jaxlib"):
+            raise
+        raise BackendError(
+            f"KERAS_BACKEND=jax: {error.name} is not installed. Install it with: pip install 'scena[jax]'"
+        ) from error
+    name: str = keras.config.backend()
+    if name not in BACKENDS:  # from Keras' own configuration file
+        raise _unknown(name)
+    return name
+
+
+def on_tensorflow() -> bool:
+    """Whether TensorFlow computes."""
+    return load_keras() == "tensorflow"
+
+
+def tensorflow_only(what: str, instead: str = "") -> BackendError:
+    """The error of something that another backend cannot do.
+
+    Args:
+        what: the flag or method, as a user wrote it.
+        instead: what to do with the present backend, a whole sentence.
+    """
+    how = f"{instead} Or run it" if instead else "Run it"
+    return BackendError(
+        f"{what} works with TensorFlow only, and the backend is {load_keras()}. {how} with KERAS_BACKEND=tensorflow."
+    )
+
+
+def _unknown(name: str) -> BackendError:
+    return BackendError(f"KERAS_BACKEND={name}: Scena runs on {' and '.join(BACKENDS)}. Choose one of them.")

@@ -1,0 +1,221 @@
+"""Running blocks of batches on several replicas: each takes its part of every batch, and all end with the same weights.
+
+As in the engine of one device, the number of steps in a block never changes results.
+"""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from scena.backends.base import Arrays
+from scena.backends.tensorflow.distribution import Distribution
+from scena.backends.tensorflow.engine import block_signature, pick
+from scena.backends.tensorflow.replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
+from scena.data.spec import ArraySpec
+from scena.model.errors import ModelError
+from scena.model.state.layer_state import Layers
+from scena.model.state.variables import global_seed_generator, use_global_seed
+from scena.model.training_model import TrainingModel
+
+
+class DistributedEngine:
+    """Trains and validates one model on several devices or in several processes.
+
+    Args:
+        distribution: the replicas.
+        models: the model of each replica of this process, compiled with an optimizer that sums gradients.
+        input_specs: names, shapes and types of the inputs, without the batch.
+        target_specs: the same for the targets.
+    """
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        models: list[TrainingModel],
+        input_specs: dict[str, ArraySpec],
+        target_specs: dict[str, ArraySpec],
+    ) -> None:
+        check_models(models[0])
+        self.distribution = distribution
+        self._models = models
+        self._names: dict[str, list[str]] = {}
+        self._seeds = [global_seed_generator()] + [_another_generator(device) for device in distribution.devices[1:]]
+        counts = tf.TensorSpec((None,), tf.float32)
+        signature = [block_signature(input_specs, target_specs), counts, counts]
+        flag = tf.TensorSpec((), tf.float32)
+
+        self._train = tf.function(self._train_steps, input_signature=[*signature, flag])
+        self._test = tf.function(self._test_steps, input_signature=signature)
+        self._collect = tf.function(self._collect_step, input_signature=[])
+        self._spread = tf.function(self._spread_step, input_signature=[])
+
+    def train(
+        self, inputs: Arrays, targets: Arrays, counted: Any, total: Any, flag: float = 0.0
+    ) -> tuple[list[dict[str, float]], float]:
+        """Runs one step for each batch of a block.
+
+        Args:
+            inputs: this process's part of each batch, with a leading axis of batches.
+            targets: the same.
+            counted: how many samples of each part count.
+            total: how many samples each whole batch has.
+            flag: a number that is summed over all processes.
+
+        Returns:
+            The logs of each step, and the largest sum of flags.
+        """
+        block = {"inputs": inputs, "targets": targets}
+        with self.distribution.naming_lost_workers():
+            rows = self._train(block, _floats(counted), _floats(total), tf.constant(flag, tf.float32)).numpy()
+        names = self._names["train"]
+        return [dict(zip(names, row.tolist(), strict=False)) for row in rows], float(rows[:, -1].max())
+
+    def test(self, inputs: Arrays, targets: Arrays, counted: Any, total: Any) -> None:
+        """Runs one validation step for each batch of a block; `collect` has the results."""
+        self._test({"inputs": inputs, "targets": targets}, _floats(counted), _floats(total))
+
+    def collect(self) -> dict[str, float]:
+        """The values of a validation over all replicas."""
+        with self.distribution.naming_lost_workers():
+            row = self._collect().numpy()
+        return dict(zip(self._names["test"], row.tolist(), strict=True))
+
+    def pack_layers(self) -> bytes:
+        """What layers of the first replica keep beside their variables; empty if there is nothing."""
+        return Layers(self._models[0].root, self._models[0]).pack()
+
+    def begin(self, layers: bytes) -> None:
+        """Makes the layers of all replicas keep what those of the first keep, and compiles. Comes before everything else.
+
+        Args:
+            layers: what `pack_layers` gave in the chief.
+        """
+        for model in self._models[1:] if self.distribution.chief else self._models:
+            Layers(model.root, model).unpack(layers)
+        with undivided_losses():
+            for function in (self._spread, self._train, self._test, self._collect):
+                function.get_concrete_function()  # now: all processes have to number what they exchange in the same order
+
+    def spread(self) -> None:
+        """Gives all replicas the state of the first: weights, optimizer, metrics, seeds."""
+        with self.distribution.naming_lost_workers():
+            self._spread()
+
+    def graph(self) -> Any:
+        """The TensorFlow graph of a block of training steps."""
+        return self._train.get_concrete_function().graph
+
+    # ---- compiled ---------------------------------------------------------------------------------------------------
+
+    def _train_steps(self, block: Any, counted: Any, total: Any, flag: Any) -> tf.Tensor:
+        count = tf.shape(counted)[0]
+        rows = tf.TensorArray(tf.float32, size=count)
+        for i in tf.range(count):
+            row = self._each(self._train_replica, (pick(block, i), counted[i], total[i], flag))
+            rows = rows.write(i, row)
+        return rows.stack()
+
+    def _test_steps(self, block: Any, counted: Any, total: Any) -> tf.Tensor:
+        count = tf.shape(counted)[0]
+        for i in tf.range(count):
+            self._each(self._test_replica, (pick(block, i), counted[i], total[i]))
+        return count
+
+    def _each(self, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """Runs a function as each replica of this process; returns what the first of them returns."""
+        results = self.distribution.strategy.run(function, args=arguments)
+        return self.distribution.strategy.experimental_local_results(results)[0]
+
+    def _place(self) -> tuple[int, int]:
+        """Which replica this is: among all, and in this process."""
+        number = int(tf.get_static_value(tf.convert_to_tensor(_replica_number())))
+        return number, number - self.distribution.first
+
+    def _part(self, batch: Any, counted: Any, total: Any, place: int) -> tuple[Any, tf.Tensor]:
+        """The replica's rows of a batch, and its share of the whole; one row and a share of 0 if there is none for it."""
+        size = tf.shape(tf.nest.flatten(batch)[0])[0]
+        replicas = len(self.distribution.devices)
+        start, stop = size * place // replicas, size * (place + 1) // replicas
+        rows = tf.cast(stop - start, tf.float32)
+        share = tf.where(counted > 0, rows / total, 0.0)
+        if replicas > 1:
+            batch = tf.nest.map_structure(lambda tensor: tensor[start : tf.maximum(stop, start + 1)], batch)
+        return batch, share
+
+    def _train_replica(self, batch: Any, counted: Any, total: Any, flag: Any) -> tf.Tensor:
+        _, place = self._place()
+        model = self._models[place]
+        part, share = self._part(batch, counted, total, place)
+        step = ReplicaStep(model, share, flag if place == 0 else tf.zeros_like(flag))
+        with use_global_seed(self._seeds[place]), step.taken():
+            logs = step.logs(model.train_step((part,)))
+        self._names["train"] = list(logs)
+        return tf.stack([*(tf.cast(value, tf.float32) for value in logs.values()), step.flag])
+
+    def _test_replica(self, batch: Any, counted: Any, total: Any) -> tf.Tensor:
+        _, place = self._place()
+        model = self._models[place]
+        part, share = self._part(batch, counted, total, place)
+        before = [tf.identity(variable.value) for variable in model.metrics_variables]
+        with use_global_seed(self._seeds[place]):
+            logs = model.test_step((part,))
+        for variable, value in zip(model.metrics_variables, before, strict=True):
+            variable.assign(tf.where(share > 0, variable.value, value))
+        self._names["test"] = [name for name in logs if name in values_of_metrics(model)]
+        return share
+
+    def _collect_step(self) -> tf.Tensor:
+        def replica() -> tf.Tensor:
+            model = self._models[self._place()[1]]
+            variables = model.metrics_variables
+            sums = all_sums([tf.cast(variable.value, tf.float64) for variable in variables])
+            for variable, value in zip(variables, sums, strict=True):
+                variable.assign(tf.cast(value, variable.dtype))
+            known = values_of_metrics(model)
+            return tf.stack([tf.cast(known[name], tf.float32) for name in self._names["test"]])
+
+        return self._each(replica, ())
+
+    def _spread_step(self) -> tf.Tensor:
+        def replica() -> tf.Tensor:
+            number, place = self._place()
+            spread(_state(self._models[place], self._seeds[place].state), number)
+            return tf.constant(0)
+
+        return self._each(replica, ())
+
+
+def check_models(model: TrainingModel) -> None:
+    """Refuses a model whose own steps cannot be distributed.
+
+    Raises:
+        ModelError: it names what stands in the way.
+    """
+    for name, value in vars(model).items():
+        if isinstance(value, keras.optimizers.Optimizer) and value is not model.optimizer:
+            raise ModelError(
+                f"{type(model).__name__} has an optimizer of its own ({name}), whose gradients are not summed over the devices. "
+                "It cannot be trained with --device.dist_strategy; train it on one device."
+            )
+
+
+def _state(model: keras.Model, seed: keras.Variable) -> list[keras.Variable]:
+    variables = [*model.variables, *model.optimizer.variables, *model.metrics_variables, seed]
+    return list({id(variable): variable for variable in variables}.values())
+
+
+def _replica_number() -> Any:
+    context = tf.distribute.get_replica_context()
+    assert context is not None
+    return context.replica_id_in_sync_group
+
+
+def _another_generator(device: str) -> keras.random.SeedGenerator:
+    with tf.device(device):
+        return keras.random.SeedGenerator(0)
+
+
+def _floats(values: Any) -> tf.Tensor:
+    return tf.constant(np.asarray(values, np.float32))

@@ -1,0 +1,173 @@
+"""Running a Keras model over blocks of batches with TensorFlow: one compiled loop for any number of steps.
+
+The number of steps in a block never changes results: one step and many go through the same compiled code.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from scena.backends.base import Arrays
+from scena.data.spec import ArraySpec
+from scena.model.errors import ModelError
+from scena.model.specs import keras_dtype
+
+
+class TensorFlowEngine:
+    """Trains, validates and predicts with one model.
+
+    Args:
+        model: the Keras model whose `train_step` and `test_step` run.
+        input_specs: names, shapes and types of the inputs, without the batch.
+        target_specs: the same for the targets.
+        eager: run op by op instead of compiled, so that a debugger stops inside the model.
+        xla: compile each step with XLA.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        input_specs: dict[str, ArraySpec],
+        target_specs: dict[str, ArraySpec],
+        *,
+        eager: bool = False,
+        xla: bool = False,
+    ) -> None:
+        self._model = model
+        self._eager = eager
+        self._xla = xla
+        self._names: dict[str, list[str]] = {}
+        self._data = {"inputs": _signature(input_specs), "targets": _signature(target_specs)}
+        self._blocks = block_signature(input_specs, target_specs)
+        self.retrace()
+
+    def retrace(self) -> None:
+        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
+        model = self._model
+        # not the whole block: XLA would compile anew for each number of steps
+        self._train_step = tf.function(model.train_step, jit_compile=True) if self._xla else model.train_step
+        self._test_step = tf.function(model.test_step, jit_compile=True) if self._xla else model.test_step
+        self._train = self._compile(self._train_steps, self._blocks)
+        self._test = self._compile(self._test_steps, self._blocks)
+        self._evaluate = self._compile(self._evaluate_step, self._data)
+
+    def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
+        """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""
+        with self._explaining():
+            rows = self._train({"inputs": inputs, "targets": targets}).numpy()
+        return [dict(zip(self._names["train"], row.tolist(), strict=True)) for row in rows]
+
+    def test(self, inputs: Arrays, targets: Arrays) -> dict[str, float]:
+        """Runs one validation step for each batch of a block; returns the running values after the last."""
+        with self._explaining():
+            row = self._test({"inputs": inputs, "targets": targets}).numpy()
+        return dict(zip(self._names["test"], row.tolist(), strict=True))
+
+    def evaluate(self, inputs: Arrays, targets: Arrays) -> Arrays:
+        """Predicts one batch, counts losses and metrics, and returns the outputs."""
+        with self._explaining():
+            outputs = self._evaluate({"inputs": inputs, "targets": targets})
+        return {name: np.asarray(value) for name, value in outputs.items()}
+
+    def graph(self) -> Any:
+        """The TensorFlow graph of a block of training steps; None in eager mode."""
+        return None if self._eager else self._train.get_concrete_function().graph
+
+    def _compile(self, function: Any, signature: Any) -> Any:
+        return function if self._eager else tf.function(function, input_signature=[signature])
+
+    def _train_steps(self, block: Any) -> tf.Tensor:
+        count = tf.shape(tf.nest.flatten(block)[0])[0]
+        rows = tf.TensorArray(tf.float32, size=count)
+        for i in tf.range(count):
+            rows = rows.write(i, self._row("train", self._train_step((pick(block, i),))))
+        return rows.stack()
+
+    def _test_steps(self, block: Any) -> tf.Tensor:
+        count = tf.shape(tf.nest.flatten(block)[0])[0]
+        rows = tf.TensorArray(tf.float32, size=count)
+        for i in tf.range(count):
+            rows = rows.write(i, self._row("test", self._test_step((pick(block, i),))))
+        return rows.stack()[-1]
+
+    def _evaluate_step(self, data: Any) -> Any:
+        outputs = self._model(data, training=False)
+        self._model.compute_loss(x=data, y_pred=outputs, training=False)
+        return outputs
+
+    def _row(self, kind: str, logs: dict[str, Any]) -> tf.Tensor:
+        self._names[kind] = list(logs)
+        return tf.stack([tf.cast(value, tf.float32) for value in logs.values()])
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Turns what TensorFlow says while it traces or runs a step into errors that say what to do."""
+        try:
+            yield
+        except tf.errors.OpError as error:
+            if not self._xla:
+                raise
+            raise ModelError(
+                f"XLA cannot run this model: {_xla_reason(str(error.message))} Train without --trainer.xla."
+            ) from error
+        except Exception as error:
+            if isinstance(error.__context__, ModelError):  # autograph wraps it in an error of its own
+                raise error.__context__ from None
+            if "No gradients provided" not in str(error):
+                raise
+            raise ModelError(
+                "The loss does not depend on any trainable weight, so nothing can be learned: _loss uses no output of the graph, "
+                "or a function without a gradient (argmax, round, a cast to whole numbers), or all layers are frozen."
+            ) from error
+
+
+class TensorFlowPredictor:
+    """Runs a prediction model batch by batch, compiled once for any batch size.
+
+    Args:
+        model: a functional model with named inputs and outputs.
+        input_specs: names, shapes and types of its inputs.
+        eager: run op by op.
+    """
+
+    def __init__(self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False) -> None:
+        def call(inputs: Any) -> Any:
+            return model(inputs, training=False)
+
+        self._call = call if eager else tf.function(call, input_signature=[_signature(input_specs)])
+
+    def predict(self, inputs: Arrays) -> Arrays:
+        """The named outputs of one batch."""
+        outputs = self._call({name: tf.convert_to_tensor(value) for name, value in inputs.items()})
+        return {name: np.asarray(value) for name, value in outputs.items()}
+
+
+def block_signature(
+    input_specs: dict[str, ArraySpec], target_specs: dict[str, ArraySpec]
+) -> dict[str, dict[str, tf.TensorSpec]]:
+    """What a compiled function gets for a block of batches."""
+    return {"inputs": _signature(input_specs, block=True), "targets": _signature(target_specs, block=True)}
+
+
+def _signature(specs: dict[str, ArraySpec], block: bool = False) -> dict[str, tf.TensorSpec]:
+    lead = (None, None) if block else (None,)
+    return {name: tf.TensorSpec((*lead, *spec.shape), keras_dtype(spec), name=name) for name, spec in specs.items()}
+
+
+def pick(block: Any, i: Any) -> Any:
+    """One batch of a block."""
+    return tf.nest.map_structure(lambda tensor: tensor[i], block)
+
+
+def _xla_reason(message: str) -> str:
+    """The line of TensorFlow's message that names the operation."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    named = [
+        line for line in lines if re.search(r"(?i)determinis|No registered|not support|unsupported|uncompilable", line)
+    ]
+    return f"{(named or lines or ['no reason given'])[0].rstrip('.')}."

@@ -1,0 +1,175 @@
+"""One step of one replica: its part of the batch, and what it tells the others before the weights change.
+
+Gradients are summed over the replicas, each weighted by its share of the batch, before the optimizer sees them: clipping,
+accumulation, loss scaling and averages then do what they do on one device. What metrics counted travels with them.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from scena.backends.tensorflow.penalty import InputGradientPenalty
+
+SEED_STATE = "seed_generator_state"
+SEED_STRIDE = 0x9E3779B9
+"""What is added to the seeds from replica to replica: each draws numbers of its own (the golden ratio of 32 bits spreads them)."""
+
+_running = threading.local()
+
+
+def running_step() -> "ReplicaStep | None":
+    """The step that this thread takes, if it is one of a replica."""
+    return getattr(_running, "step", None)
+
+
+class ReplicaStep:
+    """A training step of one replica while it is taken (or compiled).
+
+    Args:
+        model: the replica's model.
+        share: the share of the whole batch that it works on; 0 if it only keeps step with the others.
+        flag: a number that is summed over all replicas on the way.
+    """
+
+    def __init__(self, model: keras.Model, share: tf.Tensor, flag: tf.Tensor) -> None:
+        self._model = model
+        self._share = share
+        self.flag = flag
+        self._flag_sent = False
+        self._metrics = list(model.metrics_variables)
+        counted = {id(variable) for variable in self._metrics}
+        self._statistics = [
+            variable
+            for variable in model.non_trainable_variables
+            if id(variable) not in counted and "float" in str(variable.dtype)
+        ]
+        self._before = self._values()
+
+    @property
+    def share(self) -> tf.Tensor:
+        """The share of the whole batch that this replica works on. Changes of statistics count by it, so that they are means."""
+        return self._share
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """While the block runs, optimizers in this thread know of this step."""
+        _running.step = self
+        try:
+            yield
+        finally:
+            _running.step = None
+
+    def reduce(self, gradients: list[Any]) -> list[Any]:
+        """The gradients of the whole batch; metrics and statistics are brought to the same state on all replicas."""
+        present = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
+        weighted = [tf.math.multiply_no_nan(one, tf.cast(self._share, one.dtype)) for one in present]
+        summed = iter(self.exchange(weighted))
+        return [None if gradient is None else next(summed) for gradient in gradients]
+
+    def exchange(self, more: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Sums over the replicas what was counted since the last time, and some tensors besides, which are returned."""
+        takes_part = tf.cast(self._share > 0, tf.float32)
+        changes = [after - before for before, after in zip(self._before, self._values(), strict=True)]
+        count = len(self._metrics)
+        sent = [tf.math.multiply_no_nan(one, tf.cast(takes_part, one.dtype)) for one in changes[:count]]
+        sent += [tf.math.multiply_no_nan(one, tf.cast(self._share, one.dtype)) for one in changes[count:]]
+        flag = tf.zeros_like(self.flag) if self._flag_sent else self.flag
+        summed = all_sums([*more, *sent, flag])
+        self.flag = self.flag if self._flag_sent else summed[-1]
+        self._flag_sent = True
+        known: list[Any] = []
+        changed = summed[len(more) : -1]
+        for variable, before, change in zip(self._variables(), self._before, changed, strict=True):
+            known.append(before + change)
+            variable.assign(tf.cast(known[-1], variable.dtype))
+        self._before = known
+        return summed[: len(more)]
+
+    def logs(self, logs: dict[str, Any]) -> dict[str, Any]:
+        """What a training step logged, for the whole batch."""
+        if self._flag_sent and type(self._model).train_step in _COUNTS_BEFORE:
+            return logs
+        known = values_of_metrics(self._model)
+        foreign = [name for name in logs if name not in known]
+        values = [tf.math.multiply_no_nan(tf.cast(logs[name], tf.float32), self._share) for name in foreign]
+        means = dict(zip(foreign, self.exchange(values), strict=True))
+        known = values_of_metrics(self._model)
+        return {name: means.get(name, known.get(name)) for name in logs}
+
+    def _variables(self) -> list[keras.Variable]:
+        return [*self._metrics, *self._statistics]
+
+    def _values(self) -> list[tf.Tensor]:
+        return [_summable(variable.value) for variable in self._variables()]
+
+
+_COUNTS_BEFORE = (keras.Model.train_step, InputGradientPenalty.train_step)
+"""Steps that count nothing after they have applied their gradients, so that one exchange is enough."""
+
+
+@contextmanager
+def undivided_losses() -> Iterator[None]:
+    """Inside, a called `keras.losses.Loss` is compiled as the mean that it is on one device.
+
+    Keras divides it by the number of replicas, for loops that sum over them; here gradients are weighted when they are summed, and
+    logged values would be too small. There is no public switch for it.
+    """
+    from keras.src.losses import loss as keras_loss
+
+    divide = keras_loss.scale_loss_for_distribution
+    keras_loss.scale_loss_for_distribution = lambda value: value
+    try:
+        yield
+    finally:
+        keras_loss.scale_loss_for_distribution = divide
+
+
+def values_of_metrics(model: Any) -> dict[str, Any]:
+    """The running values of all metrics of a model, by the name they are logged under."""
+    return {**{metric.name: metric.result() for metric in _plain(model)}, **model.results()}
+
+
+def _plain(model: Any) -> list[Any]:
+    """Metrics beside those of `results`, such as a model with its own `train_step` has. A metric with several results is left out."""
+    return [
+        metric
+        for metric in model.metrics
+        if isinstance(metric, keras.metrics.Metric) and metric.name != "compile_metrics"
+    ]
+
+
+def all_sums(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
+    """The sum of each tensor over all replicas; those of one type travel as one, which saves a round for each of them."""
+    context = tf.distribute.get_replica_context()
+    sums: list[Any] = [None] * len(tensors)
+    for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
+        places = [place for place, tensor in enumerate(tensors) if tensor.dtype == dtype]
+        flat = tf.concat([tf.reshape(tensors[place], [-1]) for place in places], axis=0)
+        reduced = context.all_reduce(tf.distribute.ReduceOp.SUM, flat)
+        parts = tf.split(reduced, [tf.size(tensors[place]) for place in places])
+        for place, part in zip(places, parts, strict=True):
+            sums[place] = tf.ensure_shape(tf.reshape(part, tf.shape(tensors[place])), tensors[place].shape)
+    return sums
+
+
+def spread(variables: list[keras.Variable], replica: int) -> None:
+    """Gives all replicas the variables of the first; seeds are made different, so that no two draw the same numbers."""
+    own = [_summable(variable.value) for variable in variables]
+    sums = all_sums([value if replica == 0 else tf.zeros_like(value) for value in own])
+    for variable, value in zip(variables, sums, strict=True):
+        if variable.name == SEED_STATE and replica:
+            offset = tf.constant([replica * SEED_STRIDE % 2**32, 0], value.dtype)
+            value = tf.math.floormod(value + offset, 2**32)
+        variable.assign(tf.cast(value, variable.dtype))
+
+
+def _summable(value: Any) -> tf.Tensor:
+    """A tensor of a type that replicas can sum."""
+    tensor = tf.convert_to_tensor(value)
+    if tensor.dtype in (tf.float32, tf.float64, tf.int64):
+        return tensor
+    return tf.cast(tensor, tf.float32 if tensor.dtype.is_floating else tf.int64)

@@ -1,0 +1,84 @@
+"""`scena records info PATH`: what record files hold, whether they are sound, and saving what is readable."""
+
+import contextlib
+from pathlib import Path
+
+from scena.escaping import visible
+from scena.params import Params, param, parse
+from scena.params.errors import ParamsError
+from scena.progress import counting
+
+
+class InfoOptions(Params):
+    """What to look at."""
+
+    verify: bool = param(False, help="read all records and check them; exit status 1 if something is wrong")
+    salvage: Path | None = param(None, help="copy all whole records of damaged files into this folder")
+    contact_sheet: Path | None = param(None, help="write a picture of some records to this file")
+    samples: int = param(40, ge=1, help="pictures in the contact sheet")
+    seed: int = param(0, ge=0, lt=2**32, help="which records the contact sheet shows")
+
+
+def run(arguments: list[str]) -> int:
+    """Describes record files."""
+    named = bool(arguments) and not arguments[0].startswith("-")
+    options = parse(
+        InfoOptions(),
+        arguments[1:] if named else arguments,
+        prog="scena records info PATH",
+        description="Shows what record files hold. PATH is a folder, a file, a pattern with *, or an address.",
+    ).params
+    if not named:
+        raise ParamsError("name a folder or file of records first: scena records info PATH [--flags].")
+    path = arguments[0]
+    status = _verify(path, options) if options.verify or options.salvage else 0
+    if status:
+        return status
+    from scena.data.errors import DataError
+    from scena.data.image.contact_sheet import save_sheet
+    from scena.data.records.describe import describe_records, records_sheet
+    from scena.data.records.framing import RecordError
+
+    try:
+        print(visible(describe_records(path)))
+        if options.contact_sheet is not None:
+            save_sheet(records_sheet(path, options.samples, options.seed), options.contact_sheet)
+            print(f"wrote {options.contact_sheet}")
+    except RecordError as error:
+        raise DataError(f"{error} --verify lists all damages, --salvage DIR saves what is whole.") from None
+    return 0
+
+
+def _verify(path: str, options: InfoOptions) -> int:
+    from scena.data.image.statistics import INFO_FILE
+    from scena.data.records.collect import collect_info
+    from scena.data.records.describe import info_of
+    from scena.data.records.record_set import find_files, no_records, splits_of
+    from scena.data.records.schema import SCHEMA_FILE
+    from scena.data.records.verify import Verified, salvage_file, verify_file
+    from scena.data.records.writing import write_json
+    from scena.storage.location import is_folder, located, read_bytes
+
+    where = located(path)
+    files = [f for split in splits_of(where).values() for f in split] if is_folder(where) else find_files(path)
+    if not files:
+        raise no_records(where)
+    results: list[Verified] = []
+    with counting("verifying", len(files)) as progress:
+        for file in files:
+            results.append(salvage_file(file, options.salvage / file.name) if options.salvage else verify_file(file))
+            progress(1)
+    damaged = [result for result in results if not result.sound]
+    for result in damaged:
+        print(visible(result.report()))
+    if options.salvage is not None:
+        with contextlib.suppress(FileNotFoundError):
+            (options.salvage / SCHEMA_FILE).write_bytes(read_bytes(files[0].parent / SCHEMA_FILE))
+        known = info_of(path)
+        info = collect_info(options.salvage, known.get("classes")) if known else None
+        if info is not None:
+            write_json(options.salvage / INFO_FILE, info)
+        print(f"saved {sum(result.records for result in results):,} records into {options.salvage}")
+    whole = sum(result.records for result in results)
+    print(f"{len(files) - len(damaged)} of {len(files)} files are sound, {whole:,} whole records")
+    return 1 if damaged else 0

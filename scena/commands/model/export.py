@@ -1,0 +1,116 @@
+"""`scena export DIR --format saved_model onnx litert`: converts an exported model, and checks the result."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from scena.commands.model.exported import ExportOptions, asks_for_help, open_exports
+from scena.commands.places import make_folder
+from scena.commands.scenario_argument import start_work
+from scena.commands.usage import print_usage
+from scena.data.params import DataGeneratorParams
+from scena.params import Params, ParamsError, param, parse, parse_options
+from scena.scenario.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from scena.data.batch import Arrays
+    from scena.scenario.converting import Conversion
+
+USAGE = """usage: scena export DIR --format saved_model onnx litert tensorrt [--quantize float16|dynamic|int8] [--length N] [--out DIR]
+
+Converts an exported model (the best or export directory of a run) and each of its additional graphs, runs the converted model on
+samples of the run's validation data (or --data.…), and fails if its outputs differ from the original's by more than the tolerance."""
+
+
+class ConvertOptions(ExportOptions):
+    """Which model, to which formats."""
+
+    export_dir: list[Path] = param([], hidden=True, help="the directory, named first")
+    format: list[Literal["saved_model", "onnx", "litert", "tensorrt"]] = param([], help="the formats to write")
+    quantize: Literal["float16", "dynamic", "int8"] | None = param(
+        None, help="litert: 16-bit weights, 8-bit weights, or 8-bit weights and activations"
+    )
+    length: int | None = param(None, ge=1, help="litert: the fixed size of variable axes")
+    tolerance: float | None = param(
+        None, ge=0, help="how far outputs may be apart (default: 1e-4; float16 0.01, dynamic 0.05, int8 0.1)"
+    )
+    samples: int = param(16, ge=1, help="on how many samples to compare")
+    out: Path | None = param(None, help="where to write (default: into the directory itself)")
+
+
+class ConvertRoot(Params):
+    """What to compare on."""
+
+    data: DataGeneratorParams | None = param(None, help="the data to compare on (default: the run's validation data)")
+
+
+def run(arguments: list[str]) -> int:
+    """Converts an exported model."""
+    if not arguments or arguments[0].startswith("-"):
+        if asks_for_help(arguments):
+            print_usage(USAGE)
+            return 0
+        raise ParamsError("name the model first: scena export RUN/best --format onnx")
+    options, rest = parse_options(ConvertOptions, arguments[1:])
+    options.export_dir = [Path(arguments[0])]
+    _check(options, rest)
+    if "tensorrt" in options.format and not asks_for_help(rest):
+        from scena.prediction.formats.tensorrt import check_tensorrt
+
+        check_tensorrt()
+    _, (export,) = open_exports(options, "export")
+    default = ConvertRoot(data=export.trainer_params.gen.val_gen())
+    parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
+    if parsed.params.data is None:
+        raise ScenarioError("The run had no validation data to compare on; name some with --data.")
+    directory = options.out or export.directory
+    make_folder("--out", directory)
+    start_work(options)
+    from scena.scenario.converting import Converter
+
+    built = export.build()
+    inputs = _inputs(built.data, export.trainer_params.gen.val, parsed.params.data, options.samples)
+    converter = Converter(
+        built,
+        directory,
+        inputs,
+        quantize=options.quantize,
+        length=options.length,
+        tolerance=options.tolerance,
+    )
+    for form in options.format:
+        for conversion in converter.convert(form):
+            print(_line(form, conversion))
+    return 0
+
+
+def _check(options: ConvertOptions, rest: list[str]) -> None:
+    if not options.format and not asks_for_help(rest):
+        raise ParamsError("--format is required: saved_model, onnx, litert or tensorrt, or several of them")
+    for name in ("quantize", "length"):
+        if getattr(options, name) is not None and options.format and "litert" not in options.format:
+            raise ParamsError(f"--{name} is for --format litert only; received: {' '.join(options.format)}")
+
+
+def _inputs(data: Any, pipeline: Any, source: DataGeneratorParams, samples: int) -> "Arrays":
+    from scena.data.params import PipelineMode
+
+    plain = pipeline.replace(
+        batch_size=samples, num_processes=0, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[]
+    )
+    with data.create_pipeline(PipelineMode.EVALUATION, plain, source).stream(repeat=False) as batches:
+        inputs: Arrays = next(batches).inputs
+    return inputs
+
+
+def _line(form: str, conversion: "Conversion") -> str:
+    found = ", ".join(f"{difference.output} {difference.value:.2g}" for difference in conversion.differences)
+    size = _size(conversion.path)
+    return (
+        f"{form}: {conversion.path} ({size / 1e6:.2f} MB); on {conversion.samples} samples the outputs differ by at most {found} "
+        f"(tolerance {conversion.tolerance:g})"
+    )
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_size for file in files)

@@ -1,1 +1,0 @@
-"""Named data sets that come with a package or that Keras can fetch."""

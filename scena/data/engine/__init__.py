@@ -1,1 +1,0 @@
-"""The parallel engine: worker processes that build whole batches in shared memory. Not public; see docs/pipeline.md."""

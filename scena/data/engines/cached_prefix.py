@@ -1,0 +1,209 @@
+"""The deterministic beginning of a pipeline, run once: its samples are kept in memory (preload) or on disk (cache)."""
+
+import hashlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from scena.data.batch import Cursor
+from scena.data.engines.automatic import MAX_PROCESSES, usable_cores
+from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines.workers.config import NotImportableError
+from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.errors import DataError
+from scena.data.processor import Step, takes_rng
+from scena.data.sample import Sample
+from scena.data.stages.context import Work
+from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
+from scena.params.declare import Params
+from scena.params.tree import to_raw
+from scena.storage.code_fingerprints import notebook_code
+
+logger = logging.getLogger("scena.data")
+
+Progress = Callable[[int, int | None], None]
+"""Called now and then with the number of samples done, and of all samples if that is known."""
+FORMAT = 2
+TRIED_SAMPLES = 32
+TRIED_SECONDS = 0.2
+"""How many samples are tried, and how long at most, before the number of processes is chosen."""
+WORTH_SECONDS = 2.0
+"""Work in one process from which on workers, which take 0.3 s to start, are worth it."""
+
+
+def deterministic_steps(steps: list[Step]) -> int:
+    """How many processors from the start always give the same: they take no random numbers."""
+    for count, step in enumerate(steps):
+        implementation: Any = type(step.params).implementation()
+        method = implementation.generate if step.generating else implementation.apply
+        if takes_rng(method, 2) or not getattr(implementation, "deterministic", True):
+            return count
+    return len(steps)
+
+
+def stored(work: Work, progress: Progress | None = None) -> Work:
+    """The pipeline with its deterministic beginning done: the rest of it, reading from a store."""
+    cache_dir, path = work.pipeline.cache_dir, None
+    count = deterministic_steps(work.steps)
+    if cache_dir is None:
+        descriptor = os.memfd_create("scena-preloaded", os.MFD_CLOEXEC)
+        _fill(work, count, descriptor, progress, None)
+    else:
+        path = _cache_file(work, count, Path(cache_dir))
+        if not is_complete(path):
+            _build(work, count, path, progress)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    source = StoredSamples(descriptor, work.mode, path)
+    same_indices = work.random_access and not any(step.generating for step in work.steps[:count])
+    if same_indices and len(source) == _size(work.beginning(count)):
+        source.original = work.generator
+    return work.rest(count, source)
+
+
+def _size(work: Work) -> int | None:
+    return len(work.order(0)) if work.random_access else None
+
+
+def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, name: str | None) -> None:
+    writer = SampleWriter(descriptor, name)
+    prefix = work.beginning(count)
+    total = _size(prefix)
+    start = reported = time.monotonic()
+    done = 0
+    try:
+        for sample in _samples(prefix):
+            writer.add(sample)
+            done += 1
+            now = time.monotonic()
+            if now - reported > 0.2 and progress is not None:
+                reported = now
+                progress(done, total)
+        writer.finish()
+    finally:
+        writer.abandon()
+    if progress is not None:
+        progress(done, total)
+    what = "into memory" if name is None else "into the cache"
+    logger.info("Processed %d %s samples %s in %.1f s.", done, work.mode.value, what, time.monotonic() - start)
+
+
+def _samples(prefix: Work) -> Iterator[Sample]:
+    engine = _workers(prefix)
+    if engine is not None:
+        with closing(engine):
+            yield from engine.samples()
+        return
+    for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
+        yield from piece.samples
+
+
+def _workers(prefix: Work) -> ParallelEngine | None:
+    """As many as were asked for; if nothing was said, one for each core where that pays and is possible."""
+    processes = prefix.pipeline.num_processes
+    if processes is not None:
+        return ParallelEngine(prefix, processes) if processes else None
+    if not _worth_processes(prefix):
+        return None
+    try:
+        return ParallelEngine(prefix, min(MAX_PROCESSES, usable_cores()))
+    except NotImportableError as error:
+        logger.info("The samples are prepared in this process: %s", error)
+        return None
+
+
+def _worth_processes(prefix: Work) -> bool:
+    """Whether workers would save time, judged by the first samples."""
+    total = _size(prefix)
+    if prefix.main_source or total is None or usable_cores() < 2:
+        return False
+    start, count = time.perf_counter(), 0
+    for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
+        count += len(piece.samples)
+        if count >= TRIED_SAMPLES or time.perf_counter() - start > TRIED_SECONDS:
+            break
+    return (time.perf_counter() - start) / max(1, count) * total > WORTH_SECONDS
+
+
+def _build(work: Work, count: int, path: Path, progress: Progress | None) -> None:
+    identity = path.name.partition("-")[0]
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    descriptor = _new_file(partial)
+    try:
+        try:
+            _fill(work, count, descriptor, progress, path.name)
+        finally:
+            os.close(descriptor)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    for old in path.parent.glob(f"{identity}-*.samples"):
+        if old != path:
+            logger.info("The cache %s is out of date: removed.", old.name)
+            old.unlink(missing_ok=True)
+
+
+def _new_file(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
+
+
+def _cache_file(work: Work, count: int, folder: Path) -> Path:
+    """Named by what the samples depend on: parameters, the code of source and processors, what the source says of its files."""
+    steps = work.steps[:count]
+    source: Any = work.generator
+    params = [step.params for step in steps]
+    identity = [type(source).__qualname__, work.mode.value, [step.name for step in steps]]
+    depends = {
+        "format": FORMAT,
+        "source": _tree(work.source) if isinstance(work.source, Params) else None,
+        "files": source.fingerprint(),
+        "processors": [_tree(one) for one in params],
+        "data": _tree(work.data),
+        "limit": [work.pipeline.limit, work.seed] if work.pipeline.limit else None,  # the seed chooses the samples
+        "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
+    }
+    depends["data"].pop("pre_proc", None)
+    depends["data"].pop("post_proc", None)
+    return folder / f"{_hash(identity)[:12]}-{_hash([identity, depends])[:24]}.samples"
+
+
+def _tree(params: Params) -> dict[str, Any]:
+    raw = to_raw(params)
+    raw.pop("class", None)  # it is named by what it builds
+    return raw
+
+
+def _code(cls: type) -> list[str]:
+    """A hash of each source file that a class and its bases come from, without those of Scena.
+
+    Of a class of a notebook, which has no file, its cell and those of what it uses count.
+    """
+    files = []
+    for base in cls.__mro__:
+        module = base.__module__
+        if module.split(".")[0] in ("scena", "builtins", "abc", "typing"):
+            continue
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file and Path(file).is_file():
+            files.append(hashlib.sha256(Path(file).read_bytes()).hexdigest())
+        elif (cells := notebook_code(base)) is not None:
+            files += [f"{name} {own}" for name, own in cells.items()]
+        else:
+            raise DataError(
+                f"A cache of {base.__name__} could not tell when its code changes, because its source is not known. "
+                "Put it into a module, or leave out cache_dir."
+            )
+    return files
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,175 @@
+"""How pieces and batches lie in a slot: arrays as raw bytes, and a header that says where they are.
+
+Nothing is pickled: headers are plain values (scena/data/stages/sample_codec.py). Arrays are written once and read where they lie.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scena.data.batch import Batch, Cursor
+from scena.data.engines.in_process import meta_and_size
+from scena.data.engines.workers.memory import Bytes, SharedMemory, aligned
+from scena.data.errors import DataError
+from scena.data.sample import Sample
+from scena.data.stages.collate import Layout, split
+from scena.data.stages.context import Work
+from scena.data.stages.sample_codec import (
+    WHAT_TRAVELS,
+    NotPlainError,
+    decode,
+    encode,
+    pack,
+    pack_samples,
+    unpack,
+    unpack_samples,
+)
+from scena.data.stages.stages import Piece
+
+LARGE = 1 << 16
+Array = np.ndarray[Any, Any]
+Placed = tuple[tuple[int, ...], str, int]
+"""Shape, dtype and offset of an array in a slot."""
+
+
+class SlotWriter:
+    """Fills one slot with arrays, one after the other, and closes it with a header."""
+
+    def __init__(self, memory: SharedMemory, slot: int) -> None:
+        self._memory = memory
+        self.slot = slot
+        self.size = 0
+
+    def allocate(self, layout: Layout) -> list[Array]:
+        """Space for arrays; they are views into the slot."""
+        starts = []
+        for shape, dtype in layout:
+            start = aligned(self.size)
+            starts.append(start)
+            self.size = start + math.prod(shape) * dtype.itemsize
+        view = self._memory.view(self.slot, self.size)
+        self.placed: list[Placed] = [
+            (shape, dtype_name(dtype), start) for (shape, dtype), start in zip(layout, starts, strict=True)
+        ]
+        return [array_at(view, placed) for placed in self.placed]
+
+    def samples(self, samples: Sequence[Sample]) -> Any:
+        """Writes samples; returns what `read_samples` needs."""
+        arrays: list[Array] = []
+        packed = pack_samples(list(samples), arrays, records=True)
+        layout = [(array.shape, array.dtype) for array in arrays]
+        for target, array in zip(self.allocate(layout), arrays, strict=True):
+            target[...] = array
+        return packed, self.placed
+
+    def header(self, value: Any) -> tuple[int, int]:
+        """Writes the header, plain values; returns its offset and length."""
+        head = np.frombuffer(encode(value), np.uint8)
+        start = aligned(self.size)
+        self.size = start + len(head)
+        self._memory.view(self.slot, self.size)[start : self.size] = head
+        return start, len(head)
+
+
+def read_header(view: Bytes, start: int, length: int) -> Any:
+    """The header of a slot."""
+    return decode(view[start : start + length].data)
+
+
+def read_samples(view: Bytes, stored: Any) -> list[Sample]:
+    """Samples of a slot. Small arrays are copied, so that one of them does not keep a slot; large ones look into it."""
+    packed, placed = stored
+    arrays = [array_at(view, one) for one in placed]
+    return unpack_samples(packed, [array if array.nbytes >= LARGE else array.copy() for array in arrays], records=True)
+
+
+def pack_indices(indices: Sequence[int]) -> bytes:
+    """Where to read samples, for a message: a task that waits in a worker is then one object, not one for each sample."""
+    return np.asarray(indices, np.int64).tobytes()
+
+
+def unpack_indices(packed: bytes | None) -> Sequence[int] | None:
+    """What `pack_indices` was given."""
+    return None if packed is None else memoryview(packed).cast("q")
+
+
+def array_at(view: Bytes, placed: Placed) -> Array:
+    """An array of a slot, not copied."""
+    shape, name, start = placed
+    return np.ndarray(shape, dtype_of(name), view.data, start)
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """A dtype as text."""
+    return dtype.str if dtype.kind != "V" else dtype.name
+
+
+_DTYPES: dict[str, np.dtype[Any]] = {}
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """The dtype that `dtype_name` wrote."""
+    found = _DTYPES.get(name)
+    if found is None:
+        from scena.data.spec import ArraySpec
+
+        found = _DTYPES[name] = np.dtype(name) if name[0] in "<>|=" else ArraySpec((), name).dtype
+    return found
+
+
+def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
+    """Builds a batch in the slot; None if there is nothing to build."""
+    last = work.segments[-1]
+    several = len(work.segments) > 1  # in a pipeline of one segment, the feed has dropped it already
+    short = several and last.parallel and len(piece.samples) < last.piece and work.pipeline.batch_drop_remainder
+    if not piece.samples or short:
+        return None
+    arrays = work.collator.collate(piece.samples, writer.allocate)
+    named = {key: array for (_, key), array in zip(work.collator.keys(), arrays, strict=True)}
+    meta, size = meta_and_size(work, piece, named)
+    placed = writer.placed
+    arrays_of_meta: list[Any] = []
+    try:
+        packed = _pack_meta(meta, arrays_of_meta)
+    except NotPlainError as error:
+        sample = piece.samples[0] if len(piece.samples) == 1 else None
+        raise DataError(
+            f"The meta of {sample.identity() if sample else 'a sample'} cannot travel between processes: it holds a {error}. "
+            f"It may hold {WHAT_TRAVELS}. Use num_processes=0, or let a processor replace it."
+        ) from None
+    if arrays_of_meta:
+        copies = writer.allocate([(array.shape, array.dtype) for array in arrays_of_meta])
+        for copy, array in zip(copies, arrays_of_meta, strict=True):
+            copy[...] = array
+        return size, packed, placed, writer.placed
+    return size, packed, placed, None
+
+
+def _pack_meta(meta: list[Any], arrays: list[Any]) -> list[Any] | int:
+    """The meta of each sample, plain; how many there are if none of them has any."""
+    if any(one is not None for one in meta):
+        return [pack(one, arrays, records=True) for one in meta]
+    return len(meta)
+
+
+def read_batch(keys: list[tuple[str, str]], view: Bytes, stored: Any, cursor: Cursor) -> Batch:
+    """The batch that `write_batch` wrote; its arrays look into the slot."""
+    size, packed, placed, of_meta = stored
+    inputs, targets = split(keys, [array_at(view, one) for one in placed])
+    arrays_of_meta = [array_at(view, one).copy() for one in of_meta or ()]
+    meta = [None] * packed if isinstance(packed, int) else [unpack(one, arrays_of_meta, records=True) for one in packed]
+    return Batch(inputs, targets, meta, size, cursor)
+
+
+def write_piece(writer: SlotWriter, piece: Piece) -> Any:
+    """Writes the samples of a piece."""
+    offsets = None if piece.offsets is None else list(piece.offsets)
+    return offsets, writer.samples(piece.samples)
+
+
+def read_piece(view: Bytes, stored: Any) -> tuple[Sequence[int] | None, list[Sample]]:
+    """The offsets and the samples of a piece."""
+    offsets, samples = stored
+    return offsets, read_samples(view, samples)

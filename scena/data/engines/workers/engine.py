@@ -1,0 +1,91 @@
+"""The engine that runs a plan in worker processes. Its batches are the same as those of the one in this process."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from scena.data.batch import Batch, Cursor
+from scena.data.engines.in_process import cursor_after, empty
+from scena.data.engines.workers.codec import read_batch, read_header, read_piece
+from scena.data.engines.workers.memory import Bytes, Lease
+from scena.data.engines.workers.nodes import Begin, End, Group
+from scena.data.engines.workers.pool import WorkerPool
+from scena.data.engines.workers.router import Router
+from scena.data.errors import WorkerError
+from scena.data.sample import Sample
+from scena.data.stages.context import Work
+
+logger = logging.getLogger("scena.data")
+
+RESTARTS_WITHOUT_PROGRESS = 3
+
+
+class ParallelEngine:
+    """Yields batches from a cursor on, made by `processes` workers; keeps the workers for the next time."""
+
+    def __init__(self, work: Work, processes: int) -> None:
+        self.work = work
+        self.processes = processes
+        self.pool = WorkerPool(work, processes)
+
+    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+        """The batches from `cursor` on; of one epoch only unless `repeat`."""
+        failures = 0
+        if self.pool.closed:  # a worker died in an earlier stream
+            self.pool = WorkerPool(self.work, self.processes)
+        while True:
+            try:
+                for batch in self._batches(cursor, repeat):
+                    cursor, failures = batch.cursor, 0
+                    yield batch
+                return
+            except WorkerError as error:
+                died = self.pool.closed and self.work.pipeline.on_worker_death == "restart"
+                failures += 1
+                if not died or failures > RESTARTS_WITHOUT_PROGRESS:
+                    raise
+                logger.warning("%s Starting again after %s.", error, cursor)
+                self.close()
+                self.pool = WorkerPool(self.work, self.processes)
+
+    def _batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+        keys = self.work.collator.keys()
+        for group, view, rows in self._groups(cursor, repeat):
+            for (number, _, last, _, after), stored in zip(group.pieces, rows, strict=True):
+                if stored is not None:
+                    batch = read_batch(keys, view, stored, cursor_after(group.epoch, number, last, after))
+                    yield batch if self.work.shard is None else self.work.shard.mark(batch, after)
+
+    def samples(self) -> Iterator[Sample]:
+        """The samples of one epoch, for a pipeline that does not end in batches."""
+        for _, view, rows in self._groups(Cursor(), False):
+            for stored in rows:
+                yield from read_piece(view, stored)[1]
+
+    def _groups(self, cursor: Cursor, repeat: bool) -> Iterator[tuple[Group, Bytes, list[Any]]]:
+        pool = self.pool
+        router = Router(pool, cursor, repeat)
+        count = 0
+        try:
+            while True:
+                event = router.take()
+                if isinstance(event, Begin):
+                    count = int(event.resumed)
+                elif isinstance(event, End):
+                    if not count and self.work.batching:
+                        raise empty(self.work)
+                    if not repeat:
+                        return
+                else:
+                    slot, start, length = event.source
+                    view = Lease(pool.slots, slot, pool.memory.view(slot, start + length)).bytes()
+                    rows = read_header(view, start, length)
+                    count += sum(stored is not None for stored in rows)
+                    yield event, view, rows
+                    del view
+        finally:
+            router.close()
+
+    def close(self) -> None:
+        """Ends the worker processes."""
+        self.pool.close()

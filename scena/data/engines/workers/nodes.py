@@ -1,0 +1,320 @@
+"""The nodes of the router: ordered inboxes with room for a bounded number of pieces."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scena.data.engines.workers.channel import raised
+
+if TYPE_CHECKING:
+    from scena.data.engines.workers.pool import Member
+    from scena.data.engines.workers.router import Router
+
+
+from typing import TYPE_CHECKING
+
+from scena.data.engines.workers.memory import SlotPool
+
+if TYPE_CHECKING:
+    from scena.data.engines.workers.router import Router
+
+
+MEMORY_BYTES = 1 << 28
+"""Batches are prepared ahead up to `prefetch`, or to this much memory if that is less."""
+
+
+class FinalQueue:
+    """Batches that wait for the consumer, in order, and the ends of epochs between them."""
+
+    def __init__(self, router: "Router") -> None:
+        self._router = router
+        self._ready: deque[Any] = deque()
+        self._count = 0
+        self._size = 0.0
+
+    def measured(self, size: float) -> None:
+        """Learns how large a batch is."""
+        self._size = max(size, 0.9 * self._size)
+
+    def _limit(self) -> int:
+        limit = self._router.limit
+        if self._size:
+            limit = max(min(limit, int(MEMORY_BYTES / self._size)), len(self._router.pool.workers) + 1)
+        return limit
+
+    def room(self) -> int:
+        """Batches that may still be prepared."""
+        return self._limit() - self._count
+
+    def hungry(self) -> bool:
+        """Whether it is time to prepare more."""
+        return 4 * self._count <= 3 * self._limit()
+
+    def accept(self, event: Any) -> None:
+        """Takes what the last node gives."""
+        self._count += self._cost(event)
+        self._ready.append(event)
+
+    def take(self) -> Any:
+        """The next event, or None."""
+        if not self._ready:
+            return None
+        event = self._ready.popleft()
+        self._count -= self._cost(event)
+        return event
+
+    def _cost(self, event: Any) -> int:
+        return len(event.pieces) if isinstance(event, Group) else 1
+
+    def drop(self) -> None:
+        """Gives back slots that nobody will read."""
+        for event in self._ready:
+            give_back(self._router.pool.slots, event)
+        self._ready.clear()
+
+
+class Begin:
+    """An epoch begins."""
+
+    def __init__(self, epoch: int, positions: list[Any], resumed: bool) -> None:
+        self.epoch = epoch
+        self.positions = positions
+        self.resumed = resumed
+
+
+class End:
+    """An epoch is over."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+
+class Group:
+    """Consecutive pieces: to be read by index, or in one slot."""
+
+    def __init__(self, epoch: int, source: list[int] | None, pieces: list[Any]) -> None:
+        self.epoch = epoch
+        self.source = source
+        """[slot, offset, length of the header], None if the samples are still to be read."""
+        self.pieces = pieces
+        """[number, first ordinal, last ordinal + 1, indices or None, position after it] of each piece."""
+
+
+class Failed:
+    """In the place of a group: what went wrong there."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def give_back(slots: SlotPool, event: Any) -> None:
+    """Frees the slot of an event that nobody will read."""
+    if isinstance(event, Group) and event.source is not None:
+        slots.give(event.source[0])
+
+
+TASKS_PER_WORKER = 2
+"""One that runs and one that waits, so that no worker waits for the router."""
+TARGET_SECONDS = 0.1
+"""A task should take about this long: batches are grouped, so that messages cost little."""
+TARGET_BYTES = 1 << 22
+
+
+class Following(Protocol):
+    """What a node hands its results to."""
+
+    def accept(self, event: Any) -> None:
+        """Takes the next event of the stream."""
+
+    def room(self) -> int:
+        """Pieces that it has room for."""
+        ...
+
+
+class Entry:
+    """A place in the order of results."""
+
+    __slots__ = ("event", "group", "node")
+
+    def __init__(self, node: "ParallelNode", group: Group | None, event: Any = None) -> None:
+        self.node = node
+        self.group = group
+        self.event = event
+
+    def finish(self, slot: int, start: int, length: int, seconds: float, size: int, skipped: list[str]) -> None:
+        """The task is done; its results are in a slot."""
+        assert self.group is not None
+        pieces = [[number, first, last, None, after] for number, first, last, _, after in self.group.pieces]
+        self.event = Group(self.group.epoch, [slot, start, length], pieces)
+        self.node.measured(seconds / len(pieces), size / len(pieces))
+        if skipped:
+            self.node.router.skip(skipped)
+
+    def fail(self, error: BaseException) -> None:
+        """The task failed."""
+        self.event = Failed(error)
+
+
+class ParallelNode:
+    """Gives groups to the workers, and their results on in order."""
+
+    def __init__(self, router: "Router", place: int) -> None:
+        self.router = router
+        self.place = place
+        self.following: Following
+        self.inbox: deque[Any] = deque()
+        self._order: deque[Entry] = deque()
+        self._running = 0
+        self._next = 0
+        self._inner = place < len(router.work.segments) - 1
+        self._seconds = 0.0
+
+    def wants(self) -> bool:
+        """Whether it has use for more input."""
+        return len(self.inbox) < 2 and self.room() > 0
+
+    def room(self) -> int:
+        """Pieces that may still come."""
+        waiting = sum(len(event.pieces) for event in self.inbox if isinstance(event, Group))
+        if self._inner:
+            return 2 * len(self.router.pool.workers) * max(1, self.router.group) + 2 - waiting - self._running
+        return self.following.room() - waiting - self._running
+
+    def accept(self, event: Any) -> None:
+        """Takes the next event of the stream."""
+        self.inbox.append(event)
+
+    def pump(self) -> None:
+        """Hands out tasks while workers are free and there is room for results; passes on what is finished."""
+        while self._order and self._order[0].event is not None:
+            entry = self._order.popleft()
+            if entry.group is not None:
+                self._running -= len(entry.group.pieces)
+            self.following.accept(entry.event)
+        while self.inbox:
+            if isinstance(self.inbox[0], Group):
+                given = self.router.given
+                member = min(given, key=lambda worker: len(given[worker]))
+                full = self._inner and self.following.room() <= self._running
+                if len(given[member]) >= TASKS_PER_WORKER or full:
+                    return
+                self._send(member, self.inbox.popleft())
+            else:
+                event = self.inbox.popleft()
+                if self._order:
+                    self._order.append(Entry(self, None, event))
+                else:
+                    self.following.accept(event)
+
+    def _send(self, member: "Member", group: Group) -> None:
+        router = self.router
+        router.tasks += 1
+        number = router.tasks
+        entry = Entry(self, group)
+        self._order.append(entry)
+        self._running += len(group.pieces)
+        router.given[member][number] = entry
+        pieces = [piece[:4] for piece in group.pieces]
+        slot = router.pool.slots.take()
+        member.send([router.generation, number, self.place, group.epoch, slot, group.source, pieces])
+
+    def measured(self, seconds: float, size: float) -> None:
+        """Learns how long a piece takes; groups light ones."""
+        self._seconds = 0.5 * self._seconds + 0.5 * seconds if self._seconds else seconds
+        if self.place == 0:
+            wanted = min(TARGET_SECONDS / max(self._seconds, 1e-6), TARGET_BYTES / max(size, 1.0))
+            self.router.group = int(max(1, min(self.router.pool.group, wanted)))
+        if not self._inner:
+            self.router.final.measured(size)
+
+    def drop(self) -> None:
+        """Gives back slots that nobody will read."""
+        for event in [*self.inbox, *(entry.event for entry in self._order)]:
+            give_back(self.router.pool.slots, event)
+
+
+class SerialNode:
+    """Passes everything to the one process of its segment, and on what comes back."""
+
+    def __init__(self, router: "Router", place: int, member: "Member") -> None:
+        self.router = router
+        self.place = place
+        self.member = member
+        self.following: Following
+        self.inbox: deque[Any] = deque()
+        self._source = router.work.segments[place].source
+        self._unread = 0
+        self._granted = 0
+        self._epochs = 0
+        self._given: deque[int] = deque()
+        self._pieces_per_slot = 1.0
+        self._begun: deque[Begin] = deque()
+
+    def wants(self) -> bool:
+        """Whether it has use for more input."""
+        return self._epochs < 2 if self._source else len(self.inbox) < 2 and self.room() > 0
+
+    def room(self) -> int:
+        """Pieces that may still come."""
+        waiting = sum(len(event.pieces) for event in self.inbox if isinstance(event, Group))
+        return 2 * self.router.pool.group + 2 - waiting - self._unread
+
+    def accept(self, event: Any) -> None:
+        """Takes the next event of the stream."""
+        self.inbox.append(event)
+        if isinstance(event, Begin):
+            self._epochs += 1
+
+    def pump(self) -> None:
+        """Sends input and grants slots for output."""
+        generation = self.router.generation
+        while self.inbox and (self._unread <= 2 * self.router.pool.group or not isinstance(self.inbox[0], Group)):
+            event = self.inbox.popleft()
+            if isinstance(event, Group):
+                self._unread += len(event.pieces)
+                self._given.append(len(event.pieces))
+                self.member.send(["pieces", generation, event.source, event.pieces])
+            elif isinstance(event, Begin):
+                self.member.send(["epoch", generation, event.epoch, event.positions[self.place]])
+                self._begun.append(event)
+            elif isinstance(event, End):
+                self.member.send(["end", generation])
+            else:
+                self.following.accept(event)
+        room = self.following.room()
+        while room > 0 and self._granted < 8 and self._granted * self._pieces_per_slot < room:
+            self.member.send(["slot", generation, self.router.pool.slots.take()])
+            self._granted += 1
+
+    def handle(self, kind: str, message: list[Any], current: bool) -> None:
+        """A message of its process."""
+        slots = self.router.pool.slots
+        if kind == "out":
+            _, _, epoch, slot, start, length, size, pieces, skipped = message
+            if not current:
+                slots.give(slot)
+                return
+            self._granted -= 1
+            self._pieces_per_slot = max(float(len(pieces)), 0.9 * self._pieces_per_slot)
+            if skipped:
+                self.router.skip(skipped)
+            if self.place == len(self.router.work.segments) - 1:
+                self.router.final.measured(size / len(pieces))
+            self.following.accept(Group(epoch, [slot, start, length], pieces))
+        elif kind == "free":
+            for slot in message[2]:
+                slots.give(slot)
+            if current:
+                self._unread -= self._given.popleft()
+        elif current and kind == "begin":
+            self.following.accept(self._begun.popleft())
+        elif current and kind == "over":
+            self._epochs -= 1
+            self.router.skip(message[3])
+            self.following.accept(End(message[2]))
+        elif current and kind == "failed":
+            self.following.accept(Failed(raised(self.member.name, *message[2:])))
+
+    def drop(self) -> None:
+        """Gives back slots that nobody will read."""
+        for event in self.inbox:
+            give_back(self.router.pool.slots, event)

@@ -1,0 +1,181 @@
+"""The processes of a parallel pipeline, their channels and their shared memory. Kept from epoch to epoch."""
+
+import contextlib
+import logging
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from typing import Any
+
+from scena.data.engines.workers.channel import Channel
+from scena.data.engines.workers.config import stored_collator, stored_params
+from scena.data.engines.workers.memory import SharedMemory, SlotPool
+from scena.data.engines.workers.streams import StreamServer
+from scena.data.generator import is_shared
+from scena.data.stages.context import Work
+
+logger = logging.getLogger("scena.data")
+
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[5].split(chr(0x1f)); from scena.data.engines.workers.worker import main; "
+    "main(*map(int, sys.argv[1:5]))"
+)
+END_SECONDS = 0.5
+"""How long processes that are told to end may take before they are killed."""
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class Member:
+    """One process, or the thread that reads a source which must stay in this process."""
+
+    def __init__(self, name: str, channel: Channel, process: subprocess.Popen[bytes] | None, life: int) -> None:
+        self.name = name
+        self.channel = channel
+        self.process = process
+        self.thread: threading.Thread | None = None
+        self.up = False
+        """Whether it said that it is ready."""
+        self._life = life
+
+    def send(self, message: Any) -> None:
+        """Sends a message; if the other side is gone, reading will tell."""
+        with contextlib.suppress(OSError):
+            self.channel.send(message)
+
+    def status(self) -> int | None:
+        """How it ended, None if it did not (waits a moment: its channel closes before its process is reaped)."""
+        if self.process is None:
+            return None
+        try:
+            return self.process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        """Tells it to end."""
+        self.channel.close()
+        if self._life >= 0:
+            os.close(self._life)
+            self._life = -1
+
+    def join(self, deadline: float) -> None:
+        """Waits until it is gone; kills it after the deadline."""
+        if self.process is not None:
+            try:
+                self.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.thread is not None and self.thread is not threading.current_thread():
+            self.thread.join(max(0.0, deadline - time.monotonic()))
+
+
+class WorkerPool:
+    """`processes` workers for parallel segments, and one process for each serial segment."""
+
+    def __init__(self, work: Work, processes: int) -> None:
+        self.work = work
+        self.memory = SharedMemory()
+        self.slots = SlotPool()
+        self.generation = 0
+        self.closed = False
+        self.group = max(1, min(16, work.pipeline.prefetch // (2 * max(1, processes))))
+        self.workers: list[Member] = []
+        self.streams: dict[int, Member] = {}
+        members: list[Member] = []
+        self._finalizer = weakref.finalize(self, _close, members, self.memory)
+        config = _config(work, self.group)
+        if any(segment.parallel for segment in work.segments):
+            for number in range(processes):
+                self.workers.append(_start(f"worker {number}", {**config, "place": None}, self.memory))
+                members.append(self.workers[-1])
+        for place, segment in enumerate(work.segments):
+            if not segment.parallel:
+                local = segment.source and work.main_source
+                name = "source" if segment.source else f"serial worker {place}"
+                self.streams[place] = (
+                    _start_thread(work, place, self.group, self.memory)
+                    if local
+                    else _start(name, {**config, "place": place}, self.memory)
+                )
+                members.append(self.streams[place])
+
+    @property
+    def members(self) -> list[Member]:
+        """All of them."""
+        return [*self.workers, *self.streams.values()]
+
+    def ready(self) -> bool:
+        """Whether all processes are up (or have something to say about why they are not)."""
+        if self.closed:
+            return True
+        waiting = [member.channel for member in self.members if member.process is not None and not member.up]
+        return not waiting or len(select.select(waiting, [], [], 0)[0]) == len(waiting)
+
+    def close(self) -> None:
+        """Ends all processes; frees the memory."""
+        self.closed = True
+        self._finalizer()
+
+
+def _close(members: list[Member], memory: SharedMemory) -> None:
+    for member in members:
+        member.close()
+    deadline = time.monotonic() + END_SECONDS
+    for member in members:
+        member.join(deadline)
+    memory.close()
+
+
+def _config(work: Work, group: int) -> dict[str, Any]:
+    return {
+        "mode": work.mode.value,
+        "seed": work.seed,
+        "group": group,
+        "pipeline": stored_params(work.pipeline),
+        "data": stored_params(work.data),
+        "processors": stored_params(work.processors),
+        "collator": stored_collator(work.collator) if work.batching else None,
+        "source": None if work.main_source or is_shared(work.source) else stored_params(work.source),
+        "store": [work.source.descriptor, work.source.path and str(work.source.path)]
+        if is_shared(work.source)
+        else None,
+        "steps": [work.first_step, work.last_step],
+        "random_access": work.random_access,
+        # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.
+        "die_with_thread": threading.current_thread() is threading.main_thread(),
+    }
+
+
+def _start(name: str, config: dict[str, Any], memory: SharedMemory) -> Member:
+    ours, theirs = Channel.pair()
+    life, held = os.pipe()
+    descriptors = (theirs.fileno(), life, memory.descriptor)
+    shared = (config["store"][0],) if config["store"] else ()
+    path = "\x1f".join(os.path.abspath(entry or os.curdir) for entry in sys.path)
+    environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
+    process = subprocess.Popen(
+        [sys.executable, "-c", _BOOT, *map(str, descriptors), str(os.getpid()), path],
+        pass_fds=descriptors + shared,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+        process_group=0,  # Ctrl-C of the terminal is for the parent alone
+    )
+    os.close(life)
+    theirs.close()
+    member = Member(f"{name} (process {process.pid})", ours, process, held)
+    member.send(config)
+    return member
+
+
+def _start_thread(work: Work, place: int, group: int, memory: SharedMemory) -> Member:
+    ours, theirs = Channel.pair()
+    member = Member("source in the main process", ours, None, -1)
+    server = StreamServer(theirs, memory, work, place, group)
+    member.thread = threading.Thread(target=server.run, name="scena-source", daemon=True)
+    member.thread.start()
+    return member

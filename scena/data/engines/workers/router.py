@@ -1,0 +1,231 @@
+"""Moves pieces between the processes of a pool, in the parent: it hands over slots, never their contents.
+
+Each segment is a node with an ordered inbox. A node of a parallel segment gives tasks to whichever worker is free and puts
+the results back into order; a node of a serial segment passes everything to its one process. What leaves the last node
+are batches for the consumer. All of it runs in one background thread.
+"""
+
+import logging
+import math
+import os
+import selectors
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from scena.data.batch import Cursor
+from scena.data.engines.workers.channel import died, raised
+from scena.data.engines.workers.codec import pack_indices
+from scena.data.engines.workers.nodes import Begin, End, Entry, Failed, FinalQueue, Group, ParallelNode, SerialNode
+from scena.data.engines.workers.pool import Member, WorkerPool
+from scena.data.errors import DataError
+from scena.data.stages.feed import feed_start, index_pieces, starts
+
+PATIENCE_SECONDS = 30
+"""After waiting so long for a batch, the log says what the workers are at."""
+
+logger = logging.getLogger("scena.data")
+
+
+class Router:
+    """One run of a pool, from a cursor on."""
+
+    def __init__(self, pool: WorkerPool, cursor: Cursor, repeat: bool) -> None:
+        self.pool = pool
+        self.work = pool.work
+        pool.generation += 1
+        self.generation = pool.generation
+        self.limit = max(pool.work.pipeline.prefetch, len(pool.workers) + 1)
+        self.group = 1
+        self.tasks = 0
+        self.given: dict[Member, dict[int, Entry]] = {worker: {} for worker in pool.workers}
+        """Tasks that each worker was given and has not finished."""
+        self._events = self._feed(cursor, repeat)
+        self._exhausted = False
+        self.final = FinalQueue(self)
+        self.nodes: list[ParallelNode | SerialNode] = []
+        for place, segment in enumerate(self.work.segments):
+            node = ParallelNode(self, place) if segment.parallel else SerialNode(self, place, pool.streams[place])
+            self.nodes.append(node)
+        for node, following in zip(self.nodes, [*self.nodes[1:], self.final], strict=True):
+            node.following = following
+        self._lock = threading.Condition()
+        self._failure: BaseException | None = None
+        self._closed = False
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+        for member in pool.members:
+            self._selector.register(member.channel, selectors.EVENT_READ, member)
+        for member in pool.streams.values():
+            member.send(["reset", self.generation])
+        self._thread = threading.Thread(target=self._run, name="scena-router", daemon=True)
+        self._thread.start()
+
+    # ---- the consumer's side
+
+    def take(self) -> Any:
+        """The next Begin, Group of batches, or End; waits for it. Raises what went wrong."""
+        with self._lock:
+            while True:
+                if self._failure is not None:
+                    raise self._failure
+                event = self.final.take()
+                if event is not None:
+                    break
+                if not self._lock.wait(PATIENCE_SECONDS):
+                    logger.warning(
+                        "Waiting for a batch since more than %d s. %s",
+                        PATIENCE_SECONDS,
+                        self._doing() or "Nothing is at work.",
+                    )
+            hungry = self.final.hungry()
+        if hungry:
+            self._wake()
+        if isinstance(event, Failed):
+            raise event.error
+        return event
+
+    def close(self) -> None:
+        """Stops; the pool can be used again unless it is closed."""
+        with self._lock:
+            self._closed = True
+        self._wake()
+        self._thread.join()
+        self._selector.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        for node in [*self.nodes, self.final]:
+            node.drop()
+
+    def _doing(self) -> str:
+        """What the workers are at, for somebody who wonders."""
+        texts = []
+        for member, tasks in self.given.items():
+            for entry in list(tasks.values())[:1]:
+                pieces = entry.group.pieces if entry.group is not None else []
+                if pieces:
+                    texts.append(f"The {member.name} is at samples {pieces[0][1]} to {pieces[-1][2] - 1} of its epoch.")
+        return " ".join(texts)
+
+    def _wake(self) -> None:
+        os.write(self._wake_write, b"x")
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        try:
+            with self._lock:
+                self._pump()
+            while not self._closed:
+                ready = self._selector.select()
+                with self._lock:
+                    for key, _ in ready:
+                        if key.data is None:
+                            os.read(self._wake_read, 4096)
+                        else:
+                            self._receive(key.data)
+                    if self._failure is None and not self._closed:
+                        self._pump()
+                    self._lock.notify_all()
+        except BaseException as error:
+            with self._lock:
+                self._failure = self._failure or error
+                self._lock.notify_all()
+
+    def _receive(self, member: Member) -> None:
+        alive = member.channel.fill()
+        messages, member.channel.messages = member.channel.messages, []
+        for message in messages:
+            self._handle(member, message)
+        if not alive:
+            self._selector.unregister(member.channel)
+            self.pool.closed = True
+            self._failure = self._failure or died(member.name, member.status())
+
+    def _handle(self, member: Member, message: list[Any]) -> None:
+        kind = message[0]
+        if kind == "ready":
+            member.up = True
+            if message[1]:
+                logger.warning(
+                    "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "
+                    "needs much memory. Move those classes into a module without it.", member.name, ", ".join(message[1]),
+                )  # fmt: skip
+            return
+        if kind == "broken":
+            self.pool.closed = True
+            self._failure = self._failure or raised(member.name, *message[1:])
+            return
+        if kind == "unused":
+            for slot in message[2]:
+                self.pool.slots.give(slot)
+            return
+        current = message[1] == self.generation
+        if kind in ("done", "error"):
+            _, _, task, slot = message[:4]
+            for returned in message[-1]:
+                self.pool.slots.give(returned)
+            entry = self.given[member].pop(task, None) if current else None
+            if entry is None:
+                self.pool.slots.give(slot)
+            elif kind == "done":
+                entry.finish(slot, *message[4:-1])
+            else:
+                self.pool.slots.give(slot)
+                entry.fail(raised(member.name, *message[4:-1]))
+        else:
+            node = next(node for node in self.nodes if getattr(node, "member", None) is member)
+            node.handle(kind, message, current)  # type: ignore[union-attr]
+
+    def _pump(self) -> None:
+        """Lets every node do what it can: the last one first, that makes room for those before it; then down the stream."""
+        for node in [*reversed(self.nodes), *self.nodes[1:]]:
+            node.pump()
+        first = self.nodes[0]
+        while not self._exhausted and first.wants():
+            event = next(self._events, None)
+            if event is None:
+                self._exhausted = True
+                break
+            first.accept(event)
+            for node in self.nodes:
+                node.pump()
+
+    def skip(self, identities: list[str]) -> None:
+        """Counts samples that a worker left out."""
+        if self.work.skipped is not None:
+            try:
+                for identity in identities:
+                    self.work.skipped.add(identity)
+            except DataError as error:
+                self._failure = self._failure or error
+
+    def _enough(self, samples: float) -> float:
+        """Pieces of a task while so many samples are left: fewer towards the end, so that all workers end together."""
+        left = samples / (self.work.segments[0].piece * 2 * max(1, len(self.pool.workers)))
+        return min(self.group, left)
+
+    def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[Begin | End | Group]:
+        work = self.work
+        while True:
+            positions = starts(work.segments, cursor.state)
+            yield Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
+            if not work.segments[0].source:
+                pieces = index_pieces(work, cursor.epoch, cursor, feed_start(work.segments, positions))
+                total = len(work.order(cursor.epoch))
+                group: list[Any] = []
+                for piece in pieces:
+                    assert piece.indices is not None
+                    indices = pack_indices(piece.indices)
+                    group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, piece.after])
+                    if len(group) >= self._enough(math.inf if repeat else total - piece.ordinals[-1]):
+                        yield Group(cursor.epoch, None, group)
+                        group = []
+                if group:
+                    yield Group(cursor.epoch, None, group)
+                yield End(cursor.epoch)
+            if not repeat:
+                return
+            cursor = Cursor(cursor.epoch + 1)

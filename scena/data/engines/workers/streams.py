@@ -1,0 +1,163 @@
+"""The loop of a process (or thread) that runs one serial segment: it sees every piece of the stream, in order."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from scena.data.engines.workers.channel import Channel, describe_failure
+from scena.data.engines.workers.codec import (
+    SlotWriter,
+    read_header,
+    read_piece,
+    unpack_indices,
+    write_batch,
+    write_piece,
+)
+from scena.data.engines.workers.memory import Lease, Returns, SharedMemory
+from scena.data.stages.context import Work
+from scena.data.stages.stages import Piece
+from scena.data.stages.stream_stage import StreamSegment
+
+FLUSH_SECONDS = 0.002
+FLUSH_BYTES = 1 << 20
+
+
+class _Reset(BaseException):
+    """The parent starts again from another position. Passes through the code of processors, so it is no Exception."""
+
+
+class _Closed(BaseException):
+    """The parent closed the channel."""
+
+
+class StreamServer:
+    """Runs epoch after epoch of one serial segment, as fast as it is granted slots for its output."""
+
+    def __init__(self, channel: Channel, memory: SharedMemory, work: Work, place: int, group: int) -> None:
+        self._channel = channel
+        self._memory = memory
+        self._work = work
+        self._place = place
+        self._segment = work.segments[place]
+        self._group = group
+        self._generation = -1
+        self._slots: deque[int] = deque()
+        self._returns = Returns()
+        self._inbox: deque[Any] = deque()
+        self._writer: SlotWriter | None = None
+        self._results: list[Any] = []
+        self._pieces: list[Any] = []
+        self._started = 0.0
+        self._epoch = 0
+
+    def run(self) -> None:
+        """Serves until the parent closes the channel."""
+        try:
+            self._serve()
+        finally:
+            self._channel.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                while not self._inbox:
+                    self._wait()
+                message = self._inbox.popleft()
+                if message[0] == "epoch":
+                    self._run_epoch(message[2], message[3])
+            except _Reset:
+                continue
+            except _Closed:
+                return
+            except Exception as error:
+                self._inbox.clear()
+                try:
+                    self._send(["failed", self._generation, *describe_failure(error)])
+                except _Closed:
+                    return
+
+    def _send(self, message: list[Any]) -> None:
+        try:
+            self._channel.send(message)
+        except OSError:
+            raise _Closed from None
+
+    def _run_epoch(self, epoch: int, position: Any) -> None:
+        self._epoch = epoch
+        self._send(["begin", self._generation, epoch])
+        stream = StreamSegment(self._work, self._place, epoch)
+        for piece in stream.run(None if self._segment.source else self._input(), position):
+            self._emit(piece)
+        self._flush()
+        self._send(["over", self._generation, epoch, self._work.take_skipped()])
+
+    def _input(self) -> Iterator[Piece]:
+        while True:
+            while not self._inbox:
+                self._wait()
+            message = self._inbox.popleft()
+            if message[0] == "end":
+                return
+            _, generation, source, pieces = message
+            stored: Any = None
+            view: Any = None
+            if source is not None:
+                view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
+                stored = read_header(view, source[1], source[2])
+            for row, (number, first, last, indices, after) in enumerate(pieces):
+                piece = Piece(number, range(first, last), indices=unpack_indices(indices), after=after)
+                if stored is not None:
+                    piece.offsets, piece.samples = read_piece(view, stored[row])
+                else:
+                    self._work.load_into(piece)
+                yield piece
+            piece.samples = []
+            view = None
+            self._send(["free", generation, self._returns.take()])
+
+    def _emit(self, piece: Piece) -> None:
+        if self._writer is None:
+            while not self._slots:
+                self._wait()
+            self._writer = SlotWriter(self._memory, self._slots.popleft())
+            self._started = time.perf_counter()
+        if self._segment.batches and self._work.batching:
+            self._results.append(write_batch(self._work, self._writer, piece))
+        else:
+            self._results.append(write_piece(self._writer, piece))
+        self._pieces.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, None, piece.after])
+        waited = time.perf_counter() - self._started
+        if waited > FLUSH_SECONDS or self._writer.size > FLUSH_BYTES or len(self._pieces) >= self._group:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._writer is None:
+            return
+        header = self._writer.header(self._results)
+        slot, size = self._writer.slot, self._writer.size
+        skipped = self._work.take_skipped()
+        self._send(["out", self._generation, self._epoch, slot, *header, size, self._pieces, skipped])
+        self._writer, self._results, self._pieces = None, [], []
+
+    def _wait(self) -> None:
+        """Takes one message; what is ready goes out first, somebody may be waiting for it."""
+        if not self._channel.messages:
+            self._flush()
+        try:
+            message = self._channel.receive()
+        except (EOFError, OSError):
+            raise _Closed from None
+        kind = message[0]
+        if kind == "reset":
+            unused = [*self._slots] + ([self._writer.slot] if self._writer else [])
+            self._send(["unused", message[1], unused])
+            self._slots.clear()
+            self._inbox.clear()
+            self._writer, self._results, self._pieces = None, [], []
+            self._generation = message[1]
+            raise _Reset
+        if kind == "slot":
+            self._slots.append(message[2])
+        else:
+            self._inbox.append(message)

@@ -1,0 +1,98 @@
+"""The main function of a worker process: started as a fresh interpreter, it never runs the user's main script.
+
+It imports what its parameters need, and nothing of TensorFlow unless a user's module does.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+
+def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, parent: int) -> None:
+    """Runs until the parent closes the channel, or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it closes the channel
+    threading.Thread(target=_end_with_parent, args=(life_descriptor,), daemon=True).start()
+    from scena.data.engines.workers.channel import Channel
+
+    channel = Channel(socket.socket(fileno=channel_descriptor))
+    try:
+        config = channel.receive()
+    except EOFError:
+        return
+    if config["die_with_thread"]:
+        _die_with_parent(parent)
+    from scena.data.engines.workers.channel import describe_failure
+    from scena.data.engines.workers.memory import SharedMemory
+    from scena.data.engines.workers.streams import StreamServer
+    from scena.data.engines.workers.tasks import TaskServer
+
+    try:
+        work = _work(config)
+        memory = SharedMemory(memory_descriptor)
+        place = config["place"]
+        server: Any
+        if place is None:
+            server = TaskServer(channel, memory, work)
+        else:
+            server = StreamServer(channel, memory, work, place, config["group"])
+        heavy = [name for name in ("tensorflow", "keras", "torch", "jax") if name in sys.modules]
+        channel.send(["ready", heavy])
+    except Exception as error:
+        channel.send(["broken", *describe_failure(error)])
+        return
+    try:
+        server.run()
+    except OSError:  # the parent closed its end while we wrote
+        return
+
+
+def _work(config: dict[str, Any]) -> Any:
+    from scena.data.engines.workers.config import restored_collator, restored_params
+    from scena.data.params import PipelineMode
+    from scena.data.stages.context import Work
+
+    mode = PipelineMode(config["mode"])
+    collator = config["collator"]
+    source: Any = None
+    if config["store"]:
+        from scena.data.stages.sample_cache import StoredSamples
+
+        source = StoredSamples(config["store"][0], mode, config["store"][1] and Path(config["store"][1]))
+    elif config["source"]:
+        source = restored_params(config["source"])
+    work = Work(
+        mode=mode,
+        pipeline=restored_params(config["pipeline"]),
+        data=restored_params(config["data"]),
+        processors=restored_params(config["processors"]),
+        collator=None if collator is None else restored_collator(collator, mode),
+        seed=config["seed"],
+        source=source,
+        random_access=config["random_access"],
+        first_step=config["steps"][0],
+        last_step=config["steps"][1],
+    )
+    work.collect_skipped()
+    return work
+
+
+def _end_with_parent(descriptor: int) -> None:
+    """Nothing is ever written to this pipe: reading it ends when the parent does, however it ends."""
+    os.read(descriptor, 1)
+    os._exit(1)
+
+
+def _die_with_parent(parent: int) -> None:
+    """Lets the kernel kill us with the thread that started us (Linux); only asked for if that is the main thread."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(1)

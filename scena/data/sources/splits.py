@@ -1,0 +1,207 @@
+"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+test`, and what is taken if nothing is said."""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.params import PipelineMode
+from scena.data.stages.selection import representative_order
+
+logger = logging.getLogger("scena.data")
+
+TRAIN_NAMES = ("train", "training", "all")
+VALIDATION_NAMES = ("validation", "val", "valid", "dev")
+TEST_NAMES = ("test", "testing", "evaluation", "eval")
+_PART = re.compile(r"^(?P<name>[^\[\]+]+)(?:\[(?P<start>-?\d+%?)?:(?P<stop>-?\d+%?)?\])?$")
+Part = tuple[str, np.ndarray[Any, Any]]
+"""The name of a split, and the places of the chosen samples in it."""
+Labels = Callable[[str], Sequence[Any] | None]
+"""The class of each sample of a split, None where it takes reading them."""
+
+
+class _Term(NamedTuple):
+    """A part as it was written; `whole`: without a slice."""
+
+    name: str
+    places: np.ndarray[Any, Any]
+    whole: bool
+
+
+class Splits:
+    """The splits of a data set, and dividing them between training and validation.
+
+    Args:
+        counts: the number of samples in each split.
+        seed: of what is kept for validation where there is no split for it.
+        name: of the data set, for messages.
+        labels: the classes of the samples, so that each has its share of what is kept.
+    """
+
+    def __init__(self, counts: dict[str, int], seed: int, name: str, labels: Labels = lambda split: None) -> None:
+        self.counts = counts
+        self.seed = seed
+        self.name = name
+        self.labels = labels
+        only = next(iter(counts)) if len(counts) == 1 and not {*counts} & {*VALIDATION_NAMES, *TEST_NAMES} else None
+        self.train = next((known for known in TRAIN_NAMES if known in counts), only)
+        self.validation = next((known for known in VALIDATION_NAMES if known in counts), None)
+
+    def choose(self, split: str | None, mode: PipelineMode, sides: tuple[str, str] | None = None) -> list[Part]:
+        """The samples that a pipeline reads.
+
+        Args:
+            split: as above. None: the training split to train on, the validation split to validate on. A data set without a
+                validation split is validated on a seeded tenth of its training split, which is then not trained on.
+            mode: whether to train or to validate.
+            sides: what a training and its validation read of this data set ("" if nothing is said); None: there is no training.
+                Neither gets what the other one has, unless the user named it.
+        """
+        if mode is PipelineMode.TRAINING:
+            terms = None if split is None else self._terms(split)
+            if terms is not None and sides is None:
+                return _parts(terms)
+            return self._divided(terms, self._named(sides[1]) if sides else None)[0]
+        named = self._named(split)
+        if named is not None:
+            checked = _parts(self._terms(named))
+            if sides is None:
+                return checked
+            read = self._divided(self._terms(sides[0]) if sides[0] else None, self._named(sides[1]))[0]
+        elif self.train is None and self.validation is None and len(self.counts) == 1:
+            return self._whole(next(iter(self.counts)))  # a test set on its own
+        else:
+            trained = (
+                self._terms(sides[0], known_only=True) if sides and sides[0] else []
+            )  # other data may lack its splits
+            read, checked = self._divided(trained or None, None)
+        self._tell(read, checked, automatic=named is None)
+        return checked
+
+    def _divided(self, terms: list[_Term] | None, validation: str | None) -> tuple[list[Part], list[Part]]:
+        """What is trained on, and what is validated on."""
+        if validation is not None:
+            named = _parts(self._terms(validation))
+            if terms is None:
+                name = self._train_name()
+                return self._not_empty([(name, self._without(name, named))], validation), named
+            return _parts(terms), named
+        if self.validation is not None:
+            read = _parts(terms) if terms else self._whole(self.train) if self.train is not None else []
+            rest = self._without(self.validation, read)
+            if not len(rest):
+                raise self._nothing_left()
+            return read, [(self.validation, rest)]
+        return self._with_a_tenth_kept(terms)
+
+    def _with_a_tenth_kept(self, terms: list[_Term] | None) -> tuple[list[Part], list[Part]]:
+        name = self._train_name()
+        terms = terms or [_Term(name, np.arange(self.counts[name]), True)]
+        # who writes `train` leaves the tenth to the validation; who writes train[:100] wants just these
+        free = self._without(name, _parts([term for term in terms if not term.whole]))
+        count = self.counts[name]
+        tenth = min(len(free), max(1, count // 10)) if count > 1 else 0
+        if count > 1 and not tenth:
+            raise self._nothing_left()
+        labels = self.labels(name)
+        strata = None if labels is None else np.asarray(labels)[free]
+        order = representative_order(len(free), np.random.default_rng([self.seed, count]), strata)
+        kept = [(name, np.sort(free[order[:tenth]]))]
+        read = [
+            (term.name, self._without(name, kept) if term.whole and term.name == name else term.places)
+            for term in terms
+        ]
+        return read, kept
+
+    def _named(self, split: str | None) -> str | None:
+        """A split for validation that was named; None for the automatic one, for which `validation` stands where there is none."""
+        return None if not split or (split in VALIDATION_NAMES and split not in self.counts) else split
+
+    def _whole(self, name: str) -> list[Part]:
+        return [(name, np.arange(self.counts[name]))]
+
+    def _train_name(self) -> str:
+        if self.train is None:
+            raise DataError(
+                f"{self.name} has the splits {', '.join(self.counts)}, none of which is for training: name one (split)."
+            )
+        return self.train
+
+    def _without(self, name: str, parts: list[Part]) -> np.ndarray[Any, Any]:
+        """The places of a split that are in none of some parts."""
+        free = np.ones(self.counts[name], bool)
+        for other, places in parts:
+            if other == name:
+                free[places] = False
+        return np.flatnonzero(free)
+
+    def _not_empty(self, parts: list[Part], validation: str) -> list[Part]:
+        if not any(len(places) for _, places in parts):
+            raise DataError(
+                f"{self.name}: the validation reads all of {parts[0][0]} (split {validation!r}), and nothing is left to train on. "
+                "Name less for it (--val.split), or name what to train on (--train.split)."
+            )
+        return parts
+
+    def _nothing_left(self) -> DataError:
+        where = self.validation or self.train
+        return DataError(
+            f"{self.name}: the training reads all of {where}, and nothing is left to validate on. Name a split for it "
+            f"(--val.split; there are {', '.join(self.counts)}), or read less in training (--train.split)."
+        )
+
+    def _tell(self, train: list[Part], validation: list[Part], automatic: bool) -> None:
+        """Says where the validation samples come from if no split is for them, and if they are trained on."""
+        total = sum(len(places) for _, places in validation)
+        free = sum(len(np.intersect1d(places, self._without(name, train))) for name, places in validation)
+        if free < total:
+            logger.warning("%s: %d of the %d validation samples are trained on.", self.name, total - free, total)
+        elif automatic and self.validation is None:
+            logger.info(
+                "%s has no validation split: %d of the %d samples of %s are kept for it (seed %d) and not trained on. "
+                "To read all of them, name the split.",
+                self.name, total, self.counts[validation[0][0]], self.train, self.seed,
+            )  # fmt: skip
+
+    def _terms(self, text: str, known_only: bool = False) -> list[_Term]:
+        terms = [self._term(part.strip()) for part in text.split("+")]
+        unknown = [term for term in terms if isinstance(term, str)]
+        if unknown and not known_only:
+            raise DataError(f"{self.name} has no split {unknown[0]!r}; it has {', '.join(self.counts)}.")
+        return [term for term in terms if not isinstance(term, str)]
+
+    def _term(self, text: str) -> _Term | str:
+        """What a part says; if there is no such split, just its name."""
+        found = _PART.match(text)
+        if found is None:
+            raise DataError(f"A split is written as train, train[:80%] or train[100:200]+test. Received: {text!r}.")
+        name = self._known(found["name"].strip())
+        if name not in self.counts:
+            return name
+        count = self.counts[name]
+        start, stop = _bound(found["start"], count, 0), _bound(found["stop"], count, count)
+        return _Term(name, np.arange(start, max(start, stop)), "[" not in text)
+
+    def _known(self, name: str) -> str:
+        """A split by its name, or by another usual name for the same."""
+        if name in self.counts:
+            return name
+        if name in ("train", "training") and self.train is not None:
+            return self.train
+        if name in VALIDATION_NAMES and self.validation is not None:
+            return self.validation
+        return name
+
+
+def _parts(terms: list[_Term]) -> list[Part]:
+    return [(term.name, term.places) for term in terms]
+
+
+def _bound(text: str | None, count: int, default: int) -> int:
+    if text is None:
+        return default
+    value = round(int(text[:-1]) * count / 100) if text.endswith("%") else int(text)
+    return min(max(value + count if value < 0 else value, 0), count)

@@ -1,0 +1,174 @@
+"""From samples to the arrays of a batch: check against the specs, pad, stack."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scena.data.errors import DataError
+from scena.data.params import PipelineMode
+from scena.data.sample import Sample
+from scena.data.spec import ArraySpec, describe
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+Layout = list[tuple[tuple[int, ...], np.dtype[Any]]]
+Allocate = Callable[[Layout], list[np.ndarray[Any, Any]]]
+
+
+def allocate_memory(layout: Layout) -> list[np.ndarray[Any, Any]]:
+    """Arrays of ordinary memory."""
+    return [np.empty(shape, dtype) for shape, dtype in layout]
+
+
+class Collator:
+    """Stacks samples into a batch by the specs of inputs and targets. Entries that no spec names are left out."""
+
+    def __init__(self, inputs: dict[str, ArraySpec], targets: dict[str, ArraySpec], padding: dict[str, Any],
+                 mode: PipelineMode, whole_batches: bool = False) -> None:  # fmt: skip
+        self.inputs = inputs
+        self.targets = targets
+        self.padding = padding
+        self.mode = mode
+        self.whole_batches = whole_batches
+        self._parts: list[tuple[str, str, ArraySpec, Any]] = []
+        if mode.has_inputs:
+            self._parts += [("inputs", key, spec, padding.get(key, 0)) for key, spec in inputs.items()]
+        if mode.has_targets:
+            self._parts += [("targets", key, spec, padding.get(key, 0)) for key, spec in targets.items()]
+        if whole_batches:
+            self._parts = [(part, key, ArraySpec((None, *spec.shape), spec.dtype), pad)
+                           for part, key, spec, pad in self._parts]  # fmt: skip
+
+    def keys(self) -> list[tuple[str, str]]:
+        """(inputs | targets, name) of each array, in the order of `collate`."""
+        return [(part, key) for part, key, _, _ in self._parts]
+
+    def collate(self, samples: Sequence[Sample], allocate: Allocate = allocate_memory) -> list[np.ndarray[Any, Any]]:
+        """The arrays of a batch, in the order of `keys`."""
+        columns = [self._column(samples, part, key, spec) for part, key, spec, _ in self._parts]
+        if self.whole_batches:
+            return _copied([column[0] for column in columns], allocate)
+        shapes = [_stacked_shape(column, spec) for column, (_, _, spec, _) in zip(columns, self._parts, strict=True)]
+        stacked = allocate(
+            [
+                (shape, _dtype(column, spec))
+                for shape, column, (_, _, spec, _) in zip(shapes, columns, self._parts, strict=True)
+            ]
+        )
+        for target, column, (_, _, spec, pad) in zip(stacked, columns, self._parts, strict=True):
+            _fill(target, column, spec, pad)
+        return stacked
+
+    def _column(self, samples: Sequence[Sample], part: str, key: str, spec: ArraySpec) -> list[np.ndarray[Any, Any]]:
+        column: list[np.ndarray[Any, Any]] = []
+        inputs, dtype, shape = part == "inputs", spec.dtype, spec.shape
+        for sample in samples:
+            values = sample.inputs if inputs else sample.targets
+            try:
+                value = values[key]
+            except (KeyError, TypeError, IndexError):
+                raise DataError(_missing(sample, part, key, values)) from None
+            if (
+                type(value) is np.ndarray and value.dtype is dtype and value.shape == shape
+            ):  # nothing to check or convert
+                column.append(value)
+                continue
+            try:
+                column.append(spec.conform(value))
+            except (ValueError, OverflowError) as error:
+                raise DataError(_mismatch(sample, part, key, spec, value, str(error))) from None
+        return column
+
+    def check(self, sample: Sample) -> None:
+        """Raises if a sample does not match the specs."""
+        for part, key, spec, _ in self._parts:
+            self._column((sample,), part, key, spec)
+
+    def length(self, sample: Sample, key: str | None) -> int:
+        """The length of a sample: the first axis of `key`, else the largest variable axis of its inputs."""
+        if key is not None:
+            for part, name, _, _ in self._parts:
+                if name == key:
+                    return len(getattr(sample, part)[key])
+            raise DataError(
+                f"bucket_by={key!r} names no input or target; there are {[name for _, name in self.keys()]}."
+            )
+        found = 0
+        for part, name, spec, _ in self._parts:
+            if part == "inputs" and spec.variable:
+                shape = np.shape(sample.inputs[name])
+                found = max(found, *(size for size, fixed in zip(shape, spec.shape, strict=False) if fixed is None))
+        if not found and not any(spec.variable for part, _, spec, _ in self._parts if part == "inputs"):
+            raise DataError(
+                "bucket_boundaries are set, but no input has a variable axis (None in its spec). "
+                "Name the entry whose length counts with bucket_by."
+            )
+        return found
+
+
+def split(keys: list[tuple[str, str]], arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Arrays, Arrays]:
+    """The arrays of a batch as dicts of inputs and of targets."""
+    parts: dict[str, Arrays] = {"inputs": {}, "targets": {}}
+    for (part, key), array in zip(keys, arrays, strict=True):
+        parts[part][key] = array
+    return parts["inputs"], parts["targets"]
+
+
+def _copied(arrays: list[np.ndarray[Any, Any]], allocate: Allocate) -> list[np.ndarray[Any, Any]]:
+    copies = allocate([(array.shape, array.dtype) for array in arrays])
+    for copy, array in zip(copies, arrays, strict=True):
+        copy[...] = array
+    return copies
+
+
+def _stacked_shape(column: list[np.ndarray[Any, Any]], spec: ArraySpec) -> tuple[int, ...]:
+    if not spec.variable:
+        return (len(column), *column[0].shape)
+    return (len(column), *(max(sizes) for sizes in zip(*(array.shape for array in column), strict=True)))
+
+
+def _dtype(column: list[np.ndarray[Any, Any]], spec: ArraySpec) -> np.dtype[Any]:
+    if spec.dtype.kind not in "US":
+        return spec.dtype
+    return max((array.dtype for array in column), key=lambda dtype: dtype.itemsize)
+
+
+def _fill(target: np.ndarray[Any, Any], column: list[np.ndarray[Any, Any]], spec: ArraySpec, pad: Any) -> None:
+    if not spec.variable and spec.rank and spec.dtype.kind not in "US":
+        np.concatenate(column, out=target.reshape(-1, *target.shape[2:]))
+        return
+    if not spec.variable:
+        for row, array in enumerate(column):
+            target[row] = array
+        return
+    if spec.dtype.kind in "US" and pad == 0:
+        pad = ""
+    inner = target.shape[1:]
+    for row, array in enumerate(column):
+        if array.shape != inner:
+            target[row] = pad
+            region: tuple[slice, ...] = tuple(slice(size) for size in array.shape)
+            target[row][region] = array
+        else:
+            target[row] = array
+
+
+def _missing(sample: Sample, part: str, key: str, values: Any) -> str:
+    if not isinstance(values, dict):
+        return (
+            f"The {part} of {sample.identity()} must be a dict of arrays when they reach the batch, with the key "
+            f"{key!r}. Received: {type(values).__name__}. Let the last processor make it: "
+            f"sample.new_{part}({{{key!r}: …}})."
+        )
+    keys = sorted(map(str, values))
+    return f"The {part} of {sample.identity()} have no {key!r}, which the specs ask for. Received keys: {keys}."
+
+
+def _mismatch(sample: Sample, part: str, key: str, spec: ArraySpec, value: Any, reason: str) -> str:
+    what = reason if reason not in ("shape", "dtype") and reason else f"the {reason or 'value'} does not match"
+    if "inhomogeneous" in reason:
+        what = "it is ragged"
+    return (
+        f"{part}[{key!r}] of {sample.identity()} does not match its spec: {what}. "
+        f"Expected: shape={spec.shape}, dtype={spec.dtype.name}. Received: {describe(value)}."
+    )

@@ -1,0 +1,97 @@
+"""Applying mapping processors to one sample; an error names the processor and the sample."""
+
+import logging
+from typing import Any
+
+from scena.data.errors import DataError, SampleError
+from scena.data.processor import Step, takes_rng
+from scena.data.sample import Sample
+from scena.data.stages.rng import SampleRandom
+from scena.user_code import user_lines
+
+logger = logging.getLogger("scena.data")
+
+
+class Skipped:
+    """Counts the samples that were left out because of an error, and logs each."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.identities: list[str] = []
+        self.silent = False
+        """In a worker: only collect, the parent counts and logs."""
+
+    def add(self, error: DataError | str) -> None:
+        """Leaves a sample out; raises once too many were."""
+        error = error.reason if isinstance(error, SampleError) else error
+        self.identities.append(str(error))
+        if self.silent:
+            return
+        logger.warning("left out a sample (on_error=skip): %s", error)
+        if self.limit is not None and len(self.identities) > self.limit:
+            raise DataError(
+                f"{len(self.identities)} samples failed, more than max_skipped={self.limit}. The last: {error}"
+            )
+
+
+class MappingStep:
+    """A created mapping processor."""
+
+    __slots__ = ("apply", "name", "number", "takes_rng")
+
+    def __init__(self, step: Step, processor: Any) -> None:
+        self.apply = processor.apply
+        self.name = step.name
+        self.number = step.number
+        self.takes_rng = takes_rng(processor.apply)
+
+
+def reason(error: BaseException) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {error}"
+
+
+def place(error: BaseException) -> str:
+    """` (FILE:LINE)` of the user's code that an exception came from; empty if there is none."""
+    lines = user_lines(error.__traceback__)
+    return f" ({lines[-1]})" if lines else ""
+
+
+def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, index: int, part: int) -> Sample:
+    """Applies mapping processors to one sample; an exception names the processor and the sample."""
+    current = sample
+    for step in steps:
+        try:
+            current = (
+                step.apply(current, random.at(index, part, step.number)) if step.takes_rng else step.apply(current)
+            )
+        except DataError:
+            raise
+        except Exception as error:
+            if not isinstance(current, Sample):
+                raise _no_sample(steps[steps.index(step) - 1], current, sample) from error
+            kind = DataError if (hint := _hint(error)) else SampleError
+            raise kind(
+                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{place(error)}{hint}"
+            ) from error
+    if not isinstance(current, Sample):
+        raise _no_sample(steps[-1], current, sample)
+    if current.index is None:
+        current.index = sample.index
+    return current
+
+
+def _no_sample(step: MappingStep, received: Any, sample: Sample) -> DataError:
+    return DataError(f"{step.name} must return a Sample. Received: {type(received).__name__} for {sample.identity()}.")
+
+
+def _hint(error: Exception) -> str:
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return ". The array is the source's own: a change would be there again in the next epoch. Copy it first, array.copy()."
+    return ""
+
+
+def _known(current: Any, first: Sample) -> str:
+    if isinstance(current, Sample) and current.index is not None:
+        return current.identity()
+    return first.identity()

@@ -1,0 +1,82 @@
+"""Whether samples come out the same when they are made again, and whether two sources are the same: for the check before a training."""
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from scena.data.batch import Cursor
+from scena.data.engines.in_process import InProcessEngine
+from scena.data.sample import Sample
+from scena.data.stages.context import Work
+from scena.data.stages.mapping import apply_steps
+
+SAMPLES = 3
+
+
+def changing_part(work: Work) -> tuple[str, str] | None:
+    """The source or processor that makes a sample differently the second time, and the sample; None if there is none.
+
+    It is one that draws random numbers of its own, keeps something from sample to sample, or depends on the time. Sources that
+    stay in the training's process are not looked at: reading them twice may be expensive or impossible.
+    """
+    if work.generator is None or work.main_source or work.first_step:
+        return None
+    work = work.small(None)  # what it skips is not counted
+    if _change(work, len(work.steps)) is None:
+        return None
+    for count in range(len(work.steps) + 1):
+        sample = _change(work, count)
+        if sample is not None:
+            return (work.steps[count - 1].name if count else type(work.generator).__name__), sample
+    return None
+
+
+def _change(work: Work, processors: int) -> str | None:
+    """The first sample that comes out differently after so many processors."""
+    # backwards the second time, so that what a processor keeps from sample to sample shows
+    for first, second in zip(_first(work, processors), _first(work, processors, backwards=True), strict=False):
+        if not equal(first.inputs, second.inputs) or not equal(first.targets, second.targets):
+            return first.identity()
+    return None
+
+
+def _first(work: Work, processors: int, backwards: bool = False) -> list[Sample]:
+    work = work.beginning(processors)
+    if not work.random_access or work.skipped is not None or any(step.generating for step in work.steps):
+        pieces = InProcessEngine(work).pieces(Cursor(), repeat=False)
+        return list(islice((sample for piece, _ in pieces for sample in piece.samples), SAMPLES))
+    steps, order = [work.mapping(step) for step in work.steps], work.order(0)
+    ordinals = range(min(SAMPLES, len(order)))
+    made = {
+        ordinal: apply_steps(steps, sample, work.random(0), ordinal, 0)
+        for ordinal in (reversed(ordinals) if backwards else ordinals)
+        for sample in work.load((order[ordinal],))
+    }
+    return [made[ordinal] for ordinal in ordinals]
+
+
+def same_samples(first: Work, second: Work) -> bool:
+    """Whether two sources with random access have the same samples, judged by their number, the first, the last and one between."""
+    sources: list[Any] = [first.generator, second.generator]
+    if not (first.random_access and second.random_access) or len(sources[0]) != len(sources[1]) or not len(sources[0]):
+        return False
+    count = len(sources[0])
+    try:
+        pairs = [[source[index] for source in sources] for index in sorted({0, count // 2, count - 1})]
+    except Exception:  # a sample that cannot be read is reported, or skipped, when it is needed
+        return False
+    return all(equal(one.inputs, other.inputs) and equal(one.targets, other.targets) for one, other in pairs)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values on their way to a batch are the same; NaN is itself."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and one.dtype != object:
+        return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    if isinstance(one, float | np.floating) and isinstance(other, float | np.floating) and one != one:
+        return bool(other != other)
+    return bool(np.all(one == other))

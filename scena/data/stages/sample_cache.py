@@ -1,0 +1,166 @@
+"""Samples in one file, readable by index: a file on disk (the cache) or in memory (preloaded data), the same format.
+
+No code is ever run by reading it: values are plain, arrays are raw bytes (scena/data/stages/sample_codec.py). Only a store in memory,
+which this program wrote itself, may hold records of known classes. Each sample in a file has a checksum, and the table of
+places and checksums has one that belongs to the file's name.
+"""
+
+import contextlib
+import logging
+import mmap
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google_crc32c import extend, value
+
+from scena.data.engines.workers.codec import dtype_name, dtype_of
+from scena.data.engines.workers.memory import aligned
+from scena.data.errors import DataError
+from scena.data.generator import RandomAccessGenerator
+from scena.data.params import PipelineMode
+from scena.data.sample import Sample
+from scena.data.stages.sample_codec import decode, encode, pack_samples, unpack_samples
+
+logger = logging.getLogger("scena.data")
+
+_MAGIC = b"scena-samples-2\0"
+_FOOTER = struct.Struct("<QQQ16s")
+
+
+class SampleWriter:
+    """Appends samples to a file, under whose name they are found again; to one in memory without a name."""
+
+    def __init__(self, descriptor: int, name: str | None) -> None:
+        self._file = os.fdopen(os.dup(descriptor), "wb")
+        self._in_memory = name is None
+        self._name = name or ""
+        self._rows: list[tuple[int, int]] = []
+        self._size = self._crc = 0
+
+    def add(self, sample: Sample) -> None:
+        """Writes one sample."""
+        arrays: list[np.ndarray[Any, Any]] = []
+        tree = pack_samples([sample], arrays, records=self._in_memory)
+        places, offset = [], 0
+        for array in arrays:
+            places.append([dtype_name(array.dtype), list(array.shape), offset])
+            offset = aligned(offset + array.nbytes)
+        head = encode([tree, places])
+        start, self._crc = self._size, 0
+        self._write(struct.pack("<Q", len(head)) + head)
+        for array in arrays:
+            self._write(np.ascontiguousarray(array).reshape(-1).view(np.uint8) if array.nbytes else b"")
+        self._rows.append((start, self._crc))
+
+    def _write(self, data: Any) -> None:
+        size = len(data)
+        padding = b"\0" * (aligned(size) - size)
+        try:
+            self._file.write(data)
+            self._file.write(padding)
+        except OSError as error:
+            raise _not_stored(error) from error
+        if not self._in_memory:
+            self._crc = extend(extend(self._crc, data), padding)
+        self._size += aligned(size)
+
+    def finish(self) -> None:
+        """Writes the index; only now the file is complete."""
+        try:
+            table = np.asarray([*self._rows, (self._size, 0)], np.int64).tobytes()
+            self._file.write(table)
+            self._file.write(_FOOTER.pack(len(self._rows), self._size, _table_checksum(table, self._name), _MAGIC))
+            self._file.flush()
+            if not self._in_memory:
+                os.fsync(self._file.fileno())
+            self._file.close()
+        except OSError as error:
+            raise _not_stored(error) from error
+
+    def abandon(self) -> None:
+        """Closes the file as it is."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def _not_stored(error: OSError) -> DataError:
+    return DataError(
+        f"The processed samples cannot be stored: {error.strerror}. Do without preload or cache_dir, or make room."
+    )
+
+
+class StoredSamples(RandomAccessGenerator[Any]):
+    """The samples of a store, by index. `descriptor` is an open file that worker processes share."""
+
+    def __init__(self, descriptor: int, mode: PipelineMode, path: Path | None) -> None:
+        super().__init__(None, mode)
+        self.descriptor = descriptor
+        self.path = path
+        self.in_memory = path is None
+        self._data = np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), np.uint8)
+        count, size, *_ = _FOOTER.unpack(self._data[-_FOOTER.size :].tobytes())
+        self._rows = self._data[size : size + 16 * (count + 1)].view(np.int64).reshape(-1, 2)
+        self.original: Any = None
+        """The source that sample i of this one was sample i of, if that is so."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the store."""
+        return len(self._data)
+
+    def __len__(self) -> int:
+        return len(self._rows) - 1
+
+    def __getitem__(self, index: int) -> Sample:
+        if index < 0:
+            index += len(self)
+        start = int(self._rows[index, 0])
+        if not self.in_memory and value(self._data[start : int(self._rows[index + 1, 0])]) != self._rows[index, 1]:
+            raise DataError(f"The cache {self.path} is damaged (sample {index}): delete it, and it is made anew.")
+        length = int(self._data[start : start + 8].view(np.uint64)[0])
+        tree, places = decode(self._data[start + 8 : start + 8 + length].data)
+        base = start + aligned(8 + length)
+        arrays = []
+        for name, shape, offset in places:
+            dtype = dtype_of(name)
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            raw = self._data[base + offset : base + offset + size].copy()  # a processor may change it in place
+            arrays.append(raw.view(dtype).reshape(shape))
+        return unpack_samples(tree, arrays, records=self.in_memory)[0]
+
+    def epoch_order(self, rng: np.random.Generator, chosen: Any) -> Any:
+        return None if self.original is None else self.original.epoch_order(rng, chosen)
+
+    def strata(self) -> Any:
+        return None if self.original is None else self.original.strata()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self.descriptor)
+
+
+def _table_checksum(table: bytes, name: str) -> int:
+    return int(extend(value(name.encode()), table))
+
+
+def is_complete(path: Path) -> bool:
+    """Whether a file is a store that was finished under this name. One that is damaged is reported."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size < _FOOTER.size:
+                return False
+            file.seek(size - _FOOTER.size)
+            count, data, crc, magic = _FOOTER.unpack(file.read(_FOOTER.size))
+            whole = magic == _MAGIC and data + 16 * (count + 1) + _FOOTER.size == size
+            if whole:
+                file.seek(data)
+                whole = _table_checksum(file.read(16 * (count + 1)), path.name) == crc
+    except OSError:
+        return False
+    if not whole:
+        logger.warning("The cache %s is damaged, or that of something else: it is made anew.", path)
+    return bool(whole)

@@ -1,0 +1,151 @@
+"""Image records read file by file inside of TensorFlow: several files at a time, shuffled within a buffer.
+
+No Python runs for a batch, so that a tf.data service can do the work elsewhere. Order and random numbers depend on seed,
+epoch and place only; a position is restored by reading, without decoding, what comes before it. Needs TensorFlow.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from scena.data.batch import Cursor
+from scena.data.errors import DataError
+from scena.data.params import PipelineMode
+from scena.data.stages.context import Work
+from scena.data.tensorflow.augment_random import sample_keys
+from scena.data.tensorflow.image_pipeline import TensorEngine, failed
+from scena.data.tensorflow.records import tensorflow_opens
+from scena.params.errors import ParamsError
+
+logger = logging.getLogger("scena.data")
+
+FILES_AT_A_TIME = 8
+"""Part of the order, so it is the same on every machine."""
+BUFFER_BYTES = 1 << 28
+_ORDER = (1 << 40) + 4
+STATE = "interleaved"
+
+
+class InterleavedEngine(TensorEngine):
+    """Yields batches from a cursor on, epoch after epoch."""
+
+    def __init__(self, work: Work, service: str | None = None) -> None:
+        super().__init__(work)
+        self._service = service
+        self._shuffled = work.mode is PipelineMode.TRAINING and work.pipeline.shuffle_buffer_size != 0
+        self._files, self._mask = self._chosen()
+        self._buffer = work.pipeline.shuffle_buffer_size or self._automatic_buffer()
+        self._cycle = min(FILES_AT_A_TIME, len(self._files)) if self._shuffled else 1
+
+    @property
+    def state(self) -> dict[str, list[int]] | None:
+        """What the order depends on beside seed and epoch; stored with a position."""
+        return {STATE: [self._cycle, self._buffer]} if self._shuffled else None
+
+    def _check(self, cursor: Cursor) -> None:
+        if not cursor.samples:
+            return
+        if (cursor.state or None) != self.state:
+            raise DataError(
+                f"The position within epoch {cursor.epoch} was taken with another order of reading ({cursor.state}; this pipeline "
+                f"has {self.state}): keep --train.engine and --train.shuffle_buffer_size, or go on from the end of an epoch."
+            )
+        logger.info(
+            "Resuming reads past %d records of epoch %d; they are not decoded again.", cursor.samples, cursor.epoch
+        )
+
+    def _explained(self, error: Any, cursor: Cursor) -> DataError:
+        return failed(error, cursor)  # other engines have another order, so none of them can name the sample
+
+    def _elements(self, cursor: Cursor, repeat: bool) -> Iterator[Any]:
+        self._check(cursor)
+        chunks = self._chunks(cursor.epoch, cursor.samples)
+        if self._service is None:
+            made = self._decoded(chunks)
+            elements: Iterator[Any] = iter(made if repeat else made.take(len(self._sizes) - cursor.batch))
+            return elements
+        from scena.data.tensorflow.service import served
+
+        def work(numbered: Any) -> Any:
+            return self._decoded(numbered, options=False)
+
+        return served(chunks, work, self._service)
+
+    def _chosen(self) -> tuple[list[Any], Any]:
+        """(file, compression, number of its first record) for each file, and which records are used; None: all."""
+        files, masks, first = [], [], 0
+        for split, places in self.source.parts:
+            records = self.source.sets[split]
+            mask = np.zeros(len(records), bool)
+            mask[places] = True
+            if len(places) != int(mask.sum()):
+                raise ParamsError(
+                    "engine=tf.data.interleave cannot read a record twice in an epoch: use engine=tf.data."
+                )
+            start = 0
+            for file in records.files:
+                if not tensorflow_opens(file.path):
+                    raise ParamsError(f"TensorFlow does not open {str(file.path)!r}: use --train.engine tf.data.")
+                if mask[start : start + len(file)].any():
+                    path = file.path.absolute() if hasattr(file.path, "absolute") else file.path
+                    files.append((str(path), file.compression, first + start))
+                start += len(file)
+            masks.append(mask)
+            first += len(records)
+        used = np.concatenate(masks)
+        limited = np.zeros(len(used), bool)
+        limited[np.flatnonzero(used)[np.asarray(self.work.chosen())]] = True
+        return files, None if limited.all() else limited
+
+    def _automatic_buffer(self) -> int:
+        files = [file for split, _ in self.source.parts for file in self.source.sets[split].files]
+        each = sum(file.size for file in files) / max(1, sum(len(file) for file in files))
+        return max(1, min(self._count, int(BUFFER_BYTES / max(each, 1))))
+
+    def _chunks(self, first_epoch: int, skipped: int) -> Any:
+        """The records of each batch with the random key of each; a last one is filled up with what is not decoded."""
+        size, seed = self.work.pipeline.batch_size, self.work.seed
+        count = sum(self._sizes)
+        names, kinds, starts = (tf.constant(column) for column in zip(*self._files, strict=True))
+        mask = None if self._mask is None else tf.constant(self._mask)
+
+        def one_file(name: Any, kind: Any, start: Any) -> Any:
+            records = tf.data.TFRecordDataset(name, compression_type=kind).enumerate(tf.cast(start, tf.int64))
+            if mask is not None:
+                records = records.filter(lambda place, record: mask[place])
+            return records.map(lambda place, record: record)
+
+        def one_epoch(epoch: Any) -> Any:
+            order = tf.range(len(self._files))
+            if self._shuffled:
+                order = tf.random.experimental.stateless_shuffle(
+                    order, seed=tf.stack([tf.constant(seed, tf.int64), epoch])
+                )
+            files = tf.data.Dataset.from_tensor_slices(
+                (tf.gather(names, order), tf.gather(kinds, order), tf.gather(starts, order))
+            )
+            records = files.interleave(
+                one_file, cycle_length=self._cycle, num_parallel_calls=self._cycle, deterministic=True
+            )
+            if self._shuffled:
+                drawn = tf.bitcast(sample_keys(seed, epoch, tf.zeros([1], tf.int64), _ORDER)[0], tf.int64)
+                records = records.shuffle(self._buffer, seed=drawn, reshuffle_each_iteration=False)
+            records = records.take(count).enumerate()
+            records = records.skip(
+                tf.where(epoch == first_epoch, tf.constant(skipped, tf.int64), tf.constant(0, tf.int64))
+            )
+            return records.batch(size).map(lambda place, record: chunk(epoch, place, record))
+
+        def chunk(epoch: Any, place: Any, record: Any) -> Any:
+            filled = tf.minimum(tf.range(size), tf.shape(record)[0] - 1)
+            keys = sample_keys(seed, epoch, place, self._processor)
+            return {
+                "record": tf.ensure_shape(tf.gather(record, filled), [size]),
+                "key": tf.ensure_shape(tf.gather(keys, filled), [size]),
+                "real": tf.range(size) < tf.shape(record)[0],
+            }
+
+        return tf.data.Dataset.counter(first_epoch, dtype=tf.int64).flat_map(one_epoch)

@@ -1,1 +1,0 @@
-"""Choosing what to compute on."""

@@ -1,0 +1,250 @@
+"""Carrying out a search: trials as processes over slots, their values to the study, and going on after a kill."""
+
+import contextlib
+import json
+import logging
+import math
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scena.experiments.schedulers.local import Job, Running, Slot
+from scena.experiments.search.space import SearchSpace, Value
+from scena.experiments.search.study import draw
+from scena.experiments.search.trial import METRIC, SOCKET, VALUES
+from scena.experiments.sheets.command_lines import going_on, resolve, shown
+from scena.experiments.sheets.experiment import last_line
+from scena.experiments.sheets.run_registry import Ledger
+from scena.experiments.stored_run import read_history, read_run
+from scena.training.stopping import TIME_IS_UP
+
+logger = logging.getLogger(__name__)
+
+MakeChannel = Callable[[], tuple[socket.socket, str, list[int]]]
+DIRECTORY, PRUNED = "directory", "pruned"
+_INTERRUPTED = (130, 143, TIME_IS_UP)
+
+
+@dataclass
+class RunningTrial:
+    """A trial whose process runs."""
+
+    trial: Any
+    chosen: dict[str, Value]
+    directory: Path
+    values: dict[int, float] = field(default_factory=dict)
+    """Epoch -> value, what the study knows of it."""
+    pruned: bool = False
+    key: str | None = None
+    """The name of the value in the run's history."""
+
+
+class Search:
+    """The trials of a study, carried out by a scheduler.
+
+    Args:
+        study: Optuna's study, with its sampler and pruner.
+        space: what varies.
+        command: `scena train SCENARIO` with the flags that all trials have.
+        output: where trials, logs and locks go.
+        python: the Python that trials run in.
+        trials: how many trials the study should have in all.
+        metric: the name of the value to search by; the model's own, if None.
+        own_storage: whether nobody else keeps trials in this study.
+        make_channel: makes a socket to hear a trial, how the trial reaches it, and what it inherits.
+    """
+
+    def __init__(self, study: Any, space: SearchSpace, command: list[str], output: Path, python: str, trials: int,
+                 metric: str | None = None, own_storage: bool = True, make_channel: MakeChannel | None = None) -> None:  # fmt: skip
+        self.study, self.space, self.command = study, space, command
+        self.output, self.python, self.trials, self.metric = output, python, trials, metric
+        self.make_channel = make_channel or local_channel
+        self.ledger = Ledger(output / "locks")
+        self.running: dict[str, RunningTrial] = {}
+        self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
+        self._said: set[int] = set()
+        self._unfinished = self._find_unfinished(own_storage)
+
+    def _find_unfinished(self, own_storage: bool) -> list[Any]:
+        """Trials that a killed search has left: those in this folder, or that had no folder yet."""
+        left = []
+        for trial in self.study.trials:
+            directory = trial.user_attrs.get(DIRECTORY)
+            mine = Path(directory).parent == self._folder() if directory is not None else own_storage
+            if trial.state.name == "RUNNING" and mine:
+                left.append(trial)
+        return left
+
+    def _folder(self) -> Path:
+        return (self.output / "trials").absolute()
+
+    # ---- what the scheduler asks for -----------------------------------------------------------------------------------
+
+    def next_job(self, slot: Slot) -> Job | None:
+        """A trial that was left unfinished, or a new one."""
+        del slot
+        for frozen in list(self._unfinished):
+            if (lock := self.ledger.lock(_name(frozen.number))) is None:
+                self._say_waiting(frozen.number)
+                continue  # its process, or another search in this folder, still works on it
+            self._unfinished.remove(frozen)
+            if self.study.get_trials(deepcopy=False)[frozen.number].state.name == "RUNNING":
+                return self._job(self._again(frozen), lock)
+            os.close(lock)
+        while self._has_more():
+            trial = self.study.ask()
+            if trial.number >= self.trials:  # another machine has asked for the last one at the same moment
+                trial.set_user_attr("error", "one more than asked for")
+                self.study.tell(trial.number, state=_fail())
+                return None
+            if (lock := self.ledger.lock(_name(trial.number))) is not None:
+                return self._job(trial, lock)
+        return None
+
+    def waits(self) -> bool:
+        """Whether earlier processes of some trials have not ended yet."""
+        return bool(self._unfinished)
+
+    def _say_waiting(self, number: int) -> None:
+        if number not in self._said:
+            self._said.add(number)
+            logger.warning("Trial %d: an earlier process of it still runs; it is waited for", number)
+
+    def _has_more(self) -> bool:
+        states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
+        return len(states) - states.count("WAITING") < self.trials
+
+    def _again(self, frozen: Any) -> Any:
+        from optuna.trial import Trial
+
+        return Trial(self.study, frozen._trial_id)
+
+    def _job(self, trial: Any, lock: int) -> Job:
+        name = _name(trial.number)
+        directory = self._folder() / name
+        trial.set_user_attr(DIRECTORY, str(directory))
+        chosen = draw(trial, self.space)
+        frozen = self.study.trials[trial.number]
+        self.running[name] = RunningTrial(
+            trial, chosen, directory, dict(frozen.intermediate_values), bool(frozen.user_attrs.get(PRUNED))
+        )
+        words = [*self.command, *self.space.words(chosen), f"--trainer.output_dir={directory}"]
+        command = resolve(going_on(words, directory), self.python)
+        log = self.output / "logs" / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"$ {shown(command)}\n")
+        own, address, inherited = self.make_channel()
+        environment = {SOCKET: address, VALUES: json.dumps(chosen), "SCENA_RUN_ID": name}
+        if self.metric is not None:
+            environment[METRIC] = self.metric
+        return Job(name, command, log, environment, False, [lock, *inherited], own, address.rpartition(":")[2])
+
+    def started(self, running: Running) -> None:
+        """Says what a trial tries."""
+        own = self.running[running.job.key]
+        values = ", ".join(
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in own.chosen.items()
+        )
+        goes_on = "goes on" if "resume" in running.job.words else "started"
+        logger.info("Trial %d %s on %s: %s", own.trial.number, goes_on, running.slot.name, values)
+
+    def lost(self, running: Running) -> None:
+        """Puts a trial back among those that have begun, to go on with elsewhere."""
+        own = self.running.pop(running.job.key)
+        self._unfinished.append(self.study.trials[own.trial.number])
+
+    def heard(self, running: Running) -> bool:
+        """Takes the values that a trial reports, and says whether it should end."""
+        channel = running.job.channel
+        try:
+            text = channel.recv(65536)
+        except OSError:  # also BlockingIOError: after its end there is nothing more
+            return False
+        if not text:
+            return False
+        own = self.running[running.job.key]
+        for line in text.splitlines():
+            report = json.loads(line)
+            epoch, value, own.key = int(report["epoch"]), float(report["value"]), str(report["key"])
+            if epoch not in own.values:  # after a resume an epoch may come again, with the same value
+                own.values[epoch] = value
+                own.trial.report(value, epoch)
+            own.pruned = own.pruned or bool(own.trial.should_prune())
+            if own.pruned:
+                own.trial.set_user_attr(PRUNED, True)
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                channel.sendall(json.dumps({"stop": own.pruned}).encode() + b"\n")
+        return True
+
+    def ended(self, running: Running, status: int) -> None:
+        """Tells the study what became of a trial; one that was stopped stays open and is gone on with next time."""
+        own = self.running.pop(running.job.key)
+        number = own.trial.number
+        if status in _INTERRUPTED or (running.stop_sent and status != 0):
+            self.counts["stopped"] += 1
+            logger.info("Trial %d was stopped", number)
+            return
+        from optuna.trial import TrialState
+
+        self._complete(own)
+        best = best_of(own.values, self.study.direction.name)
+        if status != 0 or best is None:
+            how = (
+                f"failed with status {status}: {last_line(running.job.log)}" if status != 0 else "has reported no value"
+            )
+            own.trial.set_user_attr("error", how)
+            self.study.tell(number, state=_fail())
+            self.counts["failed"] += 1
+            logger.error("Trial %d %s (see %s)", number, how, running.job.log)
+        elif own.pruned:
+            self.study.tell(number, state=TrialState.PRUNED)
+            self.counts["pruned"] += 1
+            logger.info("Trial %d was ended early after epoch %d: %.6g", number, max(own.values), best)
+        else:
+            self.study.tell(number, best)
+            self.counts["complete"] += 1
+            logger.info("Trial %d: %.6g (%.1f s)", number, best, running.seconds)
+
+    def _complete(self, own: RunningTrial) -> None:
+        """Adds what a trial could not report, because the search had been killed while it ended an epoch; its history has it."""
+        history = read_history(own.directory)
+        key = self.metric or own.key or (read_run(own.directory).best_key if history else None)
+        for row in history:
+            epoch = int(row["epoch"])
+            if key in row and epoch not in own.values and math.isfinite(row[key]):
+                own.values[epoch] = row[key]
+                own.trial.report(row[key], epoch)
+
+    def tick(self, running: list[Running]) -> None:
+        """Nothing has to be done now and then; a view may."""
+
+
+def local_channel() -> tuple[socket.socket, str, list[int]]:
+    """A pair of sockets for a process of this machine, which inherits its end."""
+    own, theirs = socket.socketpair()
+    own.setblocking(False)
+    descriptor = theirs.detach()
+    return own, str(descriptor), [descriptor]
+
+
+def best_of(values: dict[int, float], direction: str) -> float | None:
+    """The best of the values of a trial's epochs."""
+    finite = [value for value in values.values() if math.isfinite(value)]
+    if not finite:
+        return None
+    return max(finite) if direction == "MAXIMIZE" else min(finite)
+
+
+def _fail() -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
+
+
+def _name(number: int) -> str:
+    return f"{number:04}"

@@ -1,0 +1,144 @@
+"""The study of a search: Optuna's storage, samplers and pruners, set up so that a killed search goes on where it was."""
+
+import warnings
+from pathlib import Path
+from typing import Any, Literal
+
+from scena.experiments.errors import ExperimentError
+from scena.experiments.search.space import Axis, SearchSpace, Value
+
+Sampler = Literal["tpe", "random", "grid"]
+Pruner = Literal["none", "median", "hyperband"]
+SEARCHED = "scena_search"
+
+
+def import_optuna() -> Any:
+    """Optuna, quiet.
+
+    Raises:
+        ExperimentError: it is not installed.
+    """
+    try:
+        import optuna
+    except ImportError as error:
+        raise ExperimentError("Searching needs Optuna: install scena[search].") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def storage_url(given: str | None, output: Path) -> str:
+    """Where the study is kept: a file beside the trials, unless another database is named."""
+    return given if given is not None else f"sqlite:///{output.absolute() / 'study.db'}"
+
+
+def open_storage(url: str) -> Any:
+    """Opens, or creates, the database of a study."""
+    optuna = import_optuna()
+    if url.startswith("postgresql://"):
+        url = url.replace("postgresql://", "postgresql+psycopg://", 1)  # the driver of the extra `cluster`
+    try:
+        return optuna.storages.RDBStorage(url, engine_kwargs=_engine(url))
+    except ImportError as error:
+        raise ExperimentError(f"--storage {url}: its driver is missing ({error}); install scena[cluster].") from error
+    except Exception as error:  # the errors of every database there is
+        reason = str(error).splitlines()[0]
+        raise ExperimentError(f"--storage {url}: cannot be opened: {reason}") from error
+
+
+def close_storage(storage: Any) -> None:
+    """Closes the connections to the database of a study."""
+    storage.remove_session()
+    storage.engine.dispose()
+
+
+def _engine(url: str) -> dict[str, Any]:
+    """A search asks seldom: waiting for another process's lock costs nothing, and a lost connection is made anew."""
+    return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {"pool_pre_ping": True}
+
+
+def find_study(storage: Any, name: str) -> Any | None:
+    """The study of this name, or None."""
+    optuna = import_optuna()
+    if name not in [summary.study_name for summary in optuna.get_all_study_summaries(storage)]:
+        return None
+    return optuna.load_study(study_name=name, storage=storage)
+
+
+def open_study(storage: Any, name: str, direction: str, description: dict[str, Any]) -> Any:
+    """The study of this name, created if there is none.
+
+    Raises:
+        ExperimentError: there is one, for another search.
+    """
+    optuna = import_optuna()
+    study = find_study(storage, name)
+    if study is None:
+        study = optuna.create_study(
+            study_name=name,
+            storage=storage,
+            direction="maximize" if direction == "max" else "minimize",
+            load_if_exists=True,
+        )
+        study.set_user_attr(SEARCHED, description)
+        return study
+    before = study.user_attrs.get(SEARCHED, description)
+    for key in dict.fromkeys([*before, *description]):
+        if before.get(key) != description.get(key):
+            raise ExperimentError(
+                f"The study {name!r} is another search: its {key} is {before.get(key)!r}, now it is {description.get(key)!r}. "
+                "Choose another --output, or another --study."
+            )
+    return study
+
+
+def make_sampler(kind: Sampler, seed: int | None, existing: int, parallel: bool) -> Any:
+    """What draws the values. A search that goes on must not draw the same numbers again, so the seed depends on how far it is."""
+    optuna = import_optuna()
+    own = None if seed is None else (seed + 7919 * existing) % 2**32
+    if kind == "tpe":
+        with warnings.catch_warnings():  # constant_liar is "experimental"; it keeps parallel trials apart
+            warnings.simplefilter("ignore")
+            return optuna.samplers.TPESampler(seed=own, constant_liar=parallel)
+    return optuna.samplers.RandomSampler(seed=own)
+
+
+def make_pruner(kind: Pruner, epochs: int, warmup: int) -> Any:
+    """What ends trials that are not worth their time."""
+    optuna = import_optuna()
+    if kind == "median":
+        return optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=warmup)
+    if kind == "hyperband":
+        return optuna.pruners.HyperbandPruner(
+            min_resource=max(1, warmup), max_resource=max(epochs, 2), reduction_factor=3
+        )
+    return optuna.pruners.NopPruner()
+
+
+def draw(trial: Any, space: SearchSpace) -> dict[str, Value]:
+    """The values of a trial."""
+
+    def suggest(axis: Axis, whole: bool) -> Value:
+        if axis.choices:
+            found: Value = trial.suggest_categorical(axis.name, list(axis.values))
+        elif whole:
+            step = int(axis.step) if axis.step is not None else 1
+            found = trial.suggest_int(axis.name, int(axis.low), int(axis.high), step=step, log=axis.log)
+        else:
+            found = trial.suggest_float(axis.name, axis.low, axis.high, step=axis.step, log=axis.log)
+        return found
+
+    return space.draw(suggest)
+
+
+def enqueue_grid(study: Any, space: SearchSpace) -> int:
+    """Puts every combination that the study does not have yet in its queue; returns how many there are in all."""
+    known = {_key(trial.params or trial.system_attrs.get("fixed_params", {})) for trial in study.trials}
+    combinations = list(space.combinations())
+    for chosen in combinations:
+        if _key(chosen) not in known:
+            study.enqueue_trial(chosen)
+    return len(combinations)
+
+
+def _key(chosen: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, repr(value)) for name, value in chosen.items()))

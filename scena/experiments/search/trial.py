@@ -1,0 +1,58 @@
+"""What a training that is a trial of a search does beside training: it reports, and asks whether it is worth going on.
+
+A trial is an ordinary `scena train` or `scena resume`; the search hands it a socket by the environment. Without one, nothing
+happens.
+"""
+
+import json
+import os
+import socket
+from typing import Any
+
+SOCKET = "SCENA_TRIAL_SOCKET"
+METRIC = "SCENA_TRIAL_METRIC"
+VALUES = "SCENA_TRIAL_VALUES"
+
+
+def trial_callbacks() -> list[Any]:
+    """The callbacks that a training needs for a search; none, if it belongs to none."""
+    address = os.environ.pop(SOCKET, None)  # popped: processes of this one have nothing to report
+    if address is None:
+        return []
+    from scena.experiments.search.trial_reporter import TrialReporter
+
+    return [TrialReporter(Channel(address), os.environ.get(METRIC), json.loads(os.environ.get(VALUES, "{}")))]
+
+
+class Channel:
+    """The trial's end of the socket.
+
+    Args:
+        address: the number of an inherited socket, or `HOST:PORT:SECRET` of a search on another machine.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._socket: socket.socket | None
+        host, _, rest = address.rpartition(":")[0].rpartition(":")
+        if host:
+            self._socket = socket.create_connection((host, int(rest)), timeout=60)
+            self._socket.settimeout(None)
+            self._socket.sendall(address.rpartition(":")[2].encode() + b"\n")
+        else:
+            os.set_inheritable(int(address), False)
+            self._socket = socket.socket(fileno=int(address))
+        self._lines = self._socket.makefile("r", encoding="utf-8")
+
+    def report(self, epoch: int, value: float, key: str) -> bool:
+        """Reports a value and its name; True if the trial should end. A search that is gone wants nothing any more."""
+        if self._socket is None:
+            return False
+        try:
+            self._socket.sendall(json.dumps({"epoch": epoch, "value": value, "key": key}).encode() + b"\n")
+            answer = self._lines.readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            self._socket = None
+            return False
+        return bool(json.loads(answer)["stop"])

@@ -1,0 +1,235 @@
+"""Carrying out a sheet: what is left to do of it, and what becomes of each run."""
+
+import logging
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from scena.experiments.errors import ExperimentError
+from scena.experiments.schedulers.local import Job, Running, Slot
+from scena.experiments.sheets.command_lines import (
+    going_on,
+    is_training,
+    only_more_epochs,
+    output_directory,
+    resolve,
+    shown,
+)
+from scena.experiments.sheets.run_registry import DONE, FAILED, STARTED, STOPPED, Entry, Ledger
+from scena.experiments.sheets.sheet import Flag, SheetRun
+from scena.experiments.stored_run import RUN_FILE
+from scena.training.stopping import TIME_IS_UP
+
+logger = logging.getLogger(__name__)
+
+SKIPPED, CHANGED, WAITING, RUNNING = "skipped", "changed", "waiting", "running"
+_INTERRUPTED = (130, 143, TIME_IS_UP)
+_TAIL = 2000
+
+
+@dataclass
+class PlannedRun:
+    """A run of the sheet and what is to be done with it."""
+
+    run: SheetRun
+    words: list[str]
+    """Its command line, with a directory for its results."""
+    command: list[str]
+    """What is executed: the same, or `scena resume`."""
+    directory: Path | None
+    log: Path
+    state: str
+    entry: Entry | None = None
+    slot: str = ""
+    note: str = ""
+    goes_on: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything to do."""
+        return self.state == WAITING
+
+
+class Experiment:
+    """The runs of a sheet, carried out by a scheduler.
+
+    Args:
+        runs: the runs.
+        output: where results, logs and records go.
+        python: the Python for `scena` and scripts.
+    """
+
+    def __init__(self, runs: list[SheetRun], output: Path, python: str) -> None:
+        self.output = output
+        self.python = python
+        self.ledger = Ledger(output / "state")
+        self.runs = [self._plan(run) for run in runs]
+        self._by_key = {planned.run.id: planned for planned in self.runs}
+
+    def _plan(self, run: SheetRun) -> PlannedRun:
+        words = run.words()
+        directory = output_directory(words)
+        if directory is None and is_training(words):
+            directory = self.output / "runs" / run.id
+            words += Flag("trainer.output_dir", [str(directory)]).on_command_line()
+        log = self.output / "logs" / f"{run.id}.log"
+        planned = PlannedRun(run, words, words, directory, log, WAITING, self.ledger.read(run.id))
+        if run.skip:
+            planned.state = SKIPPED
+            return planned
+        try:
+            planned.command = resolve(words, self.python)
+        except ExperimentError as error:
+            raise ExperimentError(f"{run.where}: {error}") from None
+        if run.cleanup:
+            if directory is None:
+                raise ExperimentError(
+                    f"{run.where}: CLEANUP needs to know the run's directory: add a parameter output_dir."
+                )
+            return planned
+        self._decide(planned)
+        return planned
+
+    def _decide(self, planned: PlannedRun) -> None:
+        """What is left to do of a run."""
+        words, directory = planned.words, planned.directory
+        entry = planned.entry = self.ledger.read(planned.run.id)
+        if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
+            planned.state = CHANGED
+            planned.note = "its parameters have changed since it was started; give it a new ID, or set CLEANUP"
+        elif entry is not None and entry.status == DONE and entry.words == words:
+            planned.state, planned.note = DONE, f"{entry.seconds:.0f} s"
+        elif directory is not None:
+            going = going_on(words, directory)
+            planned.goes_on = going != words
+            planned.command = resolve(going, self.python)
+
+    # ---- cleaning ----------------------------------------------------------------------------------------------------
+
+    def to_clean(self) -> list[Path]:
+        """The directories that CLEANUP would remove."""
+        wanted = [planned.directory for planned in self.runs if planned.open and planned.run.cleanup]
+        found = [path for path in wanted if path is not None and os.path.lexists(path)]
+        for path in found:
+            _check_removable(path)
+        return found
+
+    def clean(self) -> None:
+        """Removes them, and what is known about their runs."""
+        self.to_clean()
+        for planned in self.runs:
+            if planned.open and planned.run.cleanup and planned.directory is not None:
+                handle = self.ledger.lock(planned.run.id)
+                if handle is None:
+                    raise ExperimentError(f"Run {planned.run.id} still runs: its directory cannot be removed.")
+                if planned.directory.exists():
+                    shutil.rmtree(planned.directory)
+                    logger.info("Removed %s", planned.directory)
+                self.ledger.remove(planned.run.id)
+                planned.entry = None
+                os.close(handle)
+
+    # ---- what the scheduler asks for -----------------------------------------------------------------------------------
+
+    def next_job(self, slot: Slot) -> Job | None:
+        """The next run that waits."""
+        del slot
+        for planned in self.runs:
+            if not planned.open:
+                continue
+            handle = self.ledger.lock(planned.run.id)
+            if handle is None:
+                if not planned.note:
+                    planned.note = "an earlier process of it still runs"
+                    logger.warning("Run %s: %s; it is waited for", planned.run.id, planned.note)
+                continue
+            if planned.note:  # it has ended meanwhile, and may have come further than when the sheet was read
+                planned.note = ""
+                self._decide(planned)
+                if planned.state in (DONE, CHANGED):
+                    os.close(handle)
+                    continue
+            attempts = planned.entry.attempts + 1 if planned.entry is not None else 1
+            directory = None if planned.directory is None else str(planned.directory)
+            planned.entry = Entry(planned.words, STARTED, attempts=attempts, directory=directory)
+            self.ledger.write(planned.run.id, planned.entry)
+            planned.log.parent.mkdir(parents=True, exist_ok=True)
+            with planned.log.open("a", encoding="utf-8") as log:
+                log.write(f"$ {shown(planned.command)}\n")
+            environment = {"SCENA_RUN_ID": planned.run.id}
+            whole = planned.run.script[0] != "scena"
+            return Job(planned.run.id, planned.command, planned.log, environment, whole, [handle])
+        return None
+
+    def waits(self) -> bool:
+        """Whether earlier processes of some runs have not ended yet."""
+        return any(planned.open for planned in self.runs)
+
+    def started(self, running: Running) -> None:
+        """Notes where a run runs."""
+        planned = self._by_key[running.job.key]
+        planned.state, planned.slot = RUNNING, running.slot.name
+        how = "goes on" if planned.goes_on else "started"
+        logger.info("Run %s %s on %s", planned.run.id, how, running.slot.name)
+
+    def ended(self, running: Running, status: int) -> None:
+        """Records how a run ended."""
+        planned = self._by_key[running.job.key]
+        entry = planned.entry
+        assert entry is not None
+        entry.exit, entry.seconds = status, round(running.seconds, 3)
+        entry.status = DONE if status == 0 else STOPPED if status in _INTERRUPTED or running.stop_sent else FAILED
+        self.ledger.write(planned.run.id, entry)
+        planned.state = entry.status
+        if entry.status == DONE:
+            planned.note = f"{entry.seconds:.0f} s"
+            logger.info("Run %s done in %.1f s", planned.run.id, entry.seconds)
+        elif entry.status == STOPPED:
+            planned.note = "was stopped; run the sheet again to go on"
+            logger.info("Run %s was stopped after %.1f s", planned.run.id, entry.seconds)
+        else:
+            how = f"was ended by signal {-status}" if status < 0 else f"failed with status {status}"
+            planned.note = f"{how}: {last_line(planned.log)}"
+            logger.error("Run %s %s: %s (see %s)", planned.run.id, how, last_line(planned.log), planned.log)
+
+    def lost(self, running: Running) -> None:
+        """Puts a run back among those that wait; a training goes on from its checkpoint."""
+        planned = self._by_key[running.job.key]
+        planned.state, planned.slot = WAITING, ""
+        self._decide(planned)
+
+    def heard(self, running: Running) -> bool:
+        """Runs of a sheet have no channel."""
+        return False
+
+    def tick(self, running: list[Running]) -> None:
+        """Nothing has to be done now and then; a view may."""
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that says something."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
+    return said[-1] if said else "it said nothing"
+
+
+def _check_removable(path: Path) -> None:
+    """Refuses to remove what is not the directory of a run: a wrong cell must not cost anyone their files."""
+    full = path.resolve()
+    here = Path.cwd().resolve()
+    if path.is_symlink() or not path.is_dir():
+        raise ExperimentError(f"CLEANUP: {path} is not a directory.")
+    if full == here or full in here.parents or full == Path.home().resolve():
+        raise ExperimentError(f"CLEANUP: {path} holds the current or the home folder; it is not removed.")
+    if any(path.iterdir()) and not any(
+        (path / mark).exists() for mark in (RUN_FILE, "checkpoint", "history.csv", "train.log")
+    ):
+        raise ExperimentError(
+            f"CLEANUP: {path} does not look like the directory of a run (it has no {RUN_FILE}); remove it yourself."
+        )

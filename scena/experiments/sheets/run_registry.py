@@ -1,0 +1,89 @@
+"""What has become of the runs of a sheet, one small file for each, and locks that say that a run still goes on."""
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+from scena.experiments.errors import ExperimentError
+from scena.storage.checksums import IN_JSON, json_checksum, warn_if_json_changed
+from scena.storage.durable import write_file
+
+STARTED, DONE, FAILED, STOPPED = "started", "done", "failed", "stopped"
+
+
+@dataclass
+class Entry:
+    """The last attempt at a run."""
+
+    words: list[str]
+    """The command line as the sheet had it."""
+    status: str = STARTED
+    exit: int | None = None
+    seconds: float = 0.0
+    attempts: int = 1
+    directory: str | None = None
+
+
+class _Stored(msgspec.Struct):
+    words: list[str]
+    status: str
+    exit: int | None = None
+    seconds: float = 0.0
+    attempts: int = 1
+    directory: str | None = None
+
+
+class Ledger:
+    """The records of a sheet's runs.
+
+    Args:
+        directory: where they are kept.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def read(self, key: str) -> Entry | None:
+        """What is known about a run; None if it has never been started."""
+        path = self._path(key)
+        try:
+            value = msgspec.json.decode(path.read_bytes())
+            warn_if_json_changed(value, path)
+            stored = msgspec.convert(value, _Stored)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
+            raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run anew.") from error
+        return Entry(**msgspec.structs.asdict(stored))
+
+    def write(self, key: str, entry: Entry) -> None:
+        """Keeps what is known about a run."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        value = asdict(entry)
+        write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")
+
+    def remove(self, key: str) -> None:
+        """Forgets a run."""
+        self._path(key).unlink(missing_ok=True)
+
+    def lock(self, key: str) -> int | None:
+        """A file descriptor that holds the lock of a run, to be handed to its process; None if it is taken.
+
+        The lock is free again when the last process that inherited it has ended, so a run that outlived its scheduler is
+        never started a second time.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.directory / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        return handle
+
+    def _path(self, key: str) -> Path:
+        return self.directory / f"{key}.json"

@@ -1,0 +1,77 @@
+"""Losses and metrics on a graph that lacks some of the outputs they need, as a prediction graph may.
+
+A missing output is replaced by a tensor whose value means nothing: in a graph of TensorFlow by zeros, whose dependents the graph
+knows; elsewhere by a symbolic tensor of Keras, and whatever is computed from it is symbolic too.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from scena.backends.selection import on_tensorflow
+from scena.model.graph import Tensors
+
+Compute = Callable[[Tensors], Any]
+"""Computes named values from the outputs of a graph."""
+
+
+class MissingOutputs:
+    """Outputs of the training graph that the prediction graph does not have.
+
+    Args:
+        training_outputs: builds the training graph; called when an output is first missed.
+        present: names of the outputs that there are.
+    """
+
+    def __init__(self, training_outputs: Callable[[], Tensors], present: list[str]) -> None:
+        self._training_outputs = training_outputs
+        self._present = present
+        self.specs: dict[str, keras.KerasTensor] | None = None
+        """The missing outputs by name, without values; None until they are found."""
+
+    def find(self) -> None:
+        """Builds the training graph. It may create variables, so this must not happen while another graph is traced."""
+        self.specs = {
+            name: keras.KerasTensor(value.shape, value.dtype)
+            for name, value in self._training_outputs().items()
+            if name not in self._present
+        }
+
+    def names(self) -> list[str]:
+        """The names of the missing outputs."""
+        return sorted(self.specs or {})
+
+    def measurable(self, compute: Compute, outputs: Tensors) -> tuple[dict[str, Any], list[str]] | None:
+        """The values that need no missing output, and the names of the others; None if they cannot be told apart.
+
+        Args:
+            compute: a model's `_loss` or `_metric`.
+            outputs: the outputs that there are.
+        """
+        stand_ins, depends = self._stand_ins(outputs)
+        try:
+            values = compute({**outputs, **stand_ins})
+        except Exception:  # code that takes no tensor of this kind fails in its own way
+            return None
+        known = {name: value for name, value in values.items() if not depends(value)}
+        return known, [name for name in values if name not in known]
+
+    def _stand_ins(self, outputs: Tensors) -> tuple[Tensors, Callable[[Any], bool]]:
+        """A tensor without a value for each missing output, and what tells whether something was computed from one."""
+        specs = self.specs or {}
+        if on_tensorflow():
+            from scena.model.measures import tf_dependence
+
+            if tf_dependence.tracing():
+                some = next(iter(outputs.values()))
+                made = {name: tf_dependence.stand_in(spec, some) for name, spec in specs.items()}
+                return made, lambda value: tf_dependence.depends(value, made.values())
+        batch = next(iter(outputs.values())).shape[0]
+        return {
+            name: keras.KerasTensor((batch, *spec.shape[1:]), spec.dtype) for name, spec in specs.items()
+        }, _is_symbolic
+
+
+def _is_symbolic(value: Any) -> bool:
+    return any(isinstance(leaf, keras.KerasTensor) for leaf in keras.tree.flatten(value))

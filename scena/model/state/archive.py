@@ -1,0 +1,104 @@
+"""Looking at a Keras file before its weights are read: nothing in it may lead elsewhere or grow beyond what the model needs."""
+
+import math
+import stat
+import struct
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+import h5py
+
+from scena.model.errors import ModelError
+from scena.storage.checksums import DamagedFileError, verify
+
+WEIGHTS = "model.weights.h5"
+MOST_MEMBERS = 10_000
+MOST_DEPTH = 64
+SLACK = 64 << 20
+"""What HDF5 may need beside the weights themselves."""
+
+
+def check_weights_file(path: Path, weight_bytes: int) -> None:
+    """Refuses a `.keras` file that holds more than weights of about this size, or that points to other files.
+
+    Args:
+        path: the file.
+        weight_bytes: how many bytes the model's variables have.
+
+    Raises:
+        ModelError: the file is none, or is not what it says.
+    """
+    try:
+        verify(path)
+        with zipfile.ZipFile(path) as archive:
+            _check_members(path, archive, weight_bytes)
+            with archive.open(WEIGHTS) as raw, h5py.File(raw, "r") as file:
+                _check_group(path, file, 4 * weight_bytes + SLACK)
+    except DamagedFileError as error:
+        raise ModelError(f"{error}.") from error
+    except KeyError:
+        raise ModelError(f"{path} holds no {WEIGHTS}; it is not a model that was saved by Keras 3.") from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        struct.error,
+        OSError,
+        RuntimeError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ModelError(f"There is no {path}.") from error
+        raise ModelError(f"{path} is not a Keras model, or is damaged: {error}") from error
+
+
+def check_hdf5_file(path: Path) -> None:
+    """Refuses an HDF5 file whose values are in other files.
+
+    Raises:
+        ModelError: it is none, or points elsewhere.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            _check_group(path, file)
+    except OSError as error:
+        raise ModelError(f"{path} is not an HDF5 file, or is damaged: {error}") from error
+
+
+def _check_members(path: Path, archive: zipfile.ZipFile, weight_bytes: int) -> None:
+    members = archive.infolist()
+    if len(members) > MOST_MEMBERS:
+        raise ModelError(f"{path} holds {len(members)} files, more than any model has.")
+    for member in members:
+        name = PurePosixPath(member.filename)
+        if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
+            raise ModelError(f"{path} holds a file with the path {member.filename!r}, which leads out of it.")
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise ModelError(f"{path} holds a link ({member.filename}).")
+    size = sum(member.file_size for member in members)
+    if size > 4 * weight_bytes + SLACK:
+        raise ModelError(f"{path} would unpack to {size:,} bytes; the model needs about {weight_bytes:,}.")
+
+
+def _check_group(
+    path: Path, group: h5py.Group, most: float = math.inf, depth: int = 0, seen: set[int] | None = None
+) -> None:
+    seen = set() if seen is None else seen
+    if depth > MOST_DEPTH:
+        raise ModelError(f"{path}: {group.name[:60]} … is nested more deeply than any model.")
+    for name in group:
+        link = group.get(name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise ModelError(f"{path}: {group.name}/{name} is a link to {getattr(link, 'filename', 'another place')}.")
+        item = group[name]
+        if isinstance(item, h5py.Group):
+            place = h5py.h5o.get_info(item.id).addr
+            if place not in seen:
+                seen.add(place)
+                _check_group(path, item, most, depth + 1, seen)
+        elif isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+            raise ModelError(f"{path}: the values of {item.name} are in another file.")
+        elif isinstance(item, h5py.Dataset) and item.nbytes > most:
+            raise ModelError(f"{path}: {item.name} would have {item.nbytes:,} bytes, more than the whole model needs.")

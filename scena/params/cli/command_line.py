@@ -1,0 +1,179 @@
+"""The command line of a params tree: its words laid over the defaults and the files, checked and built."""
+
+import sys
+import typing
+from typing import Any, Generic, TypeVar
+
+from scena.params.cli.settable import sentence
+from scena.params.cli.words import from_words
+from scena.params.convert import Mismatch
+from scena.params.declare import Params
+from scena.params.errors import ParamsError
+from scena.params.files.overlay import Entry, merge_into
+from scena.params.origins import COMMAND_LINE, Origins
+from scena.params.tree import build, default_raw, to_raw
+from scena.params.type_kinds import peel
+
+P = TypeVar("P", bound=Params)
+Q = TypeVar("Q", bound=Params)
+
+HELP = ("-h", "--help")
+CONFIG, CONFIG_SET = "config", "config_set"
+FOREIGN_CONFIG = "yaml_config"  # as classification-api calls it
+
+
+class Parsed(Generic[P]):
+    """What a command line stands for."""
+
+    def __init__(self, params: P, origins: dict[str, str], raw: dict[str, Any]) -> None:
+        self.params = params
+        self.origins = origins  # canonical name -> "default", "runs.yaml:12 (set big)" or "command line"
+        self.raw = raw  # the tree of `params` as JSON-able data
+
+
+def parse(
+    default: P, argv: list[str], *, prog: str = "", description: str = "", options: Params | None = None
+) -> Parsed[P]:
+    """Reads a command line. Raises ParamsError for whatever is wrong with it; prints and exits for `--help`.
+
+    Args:
+        default: what holds if nothing else is said.
+        argv: the words; `--config FILE… --config_set NAME` are taken from them as well. The command line wins over
+            files, later files over earlier ones, wherever they stand.
+        prog, description: for the help text.
+        options: the command's own options (see `parse_options`), to be shown in the help.
+    """
+    if any(word in HELP for word in argv):
+        print_help(default, argv, prog=prog, description=description, options=options)
+        raise SystemExit(0)
+    tree = Origins(to_raw(default), type(default))
+    given = split(argv)
+    apply_files(tree, given)
+    merge_into(tree, [Entry(name, words, COMMAND_LINE) for name, words in given.items()])
+    params = build(tree.raw, type(default), where=tree)
+    return Parsed(params, tree.by_name(), to_raw(params))
+
+
+def current_tree(default: Params, argv: list[str]) -> Origins:
+    """The tree as far as a command line can be understood: for help and completion, which must work while it is being
+    written.
+    """
+    tree = Origins(to_raw(default), type(default))
+    try:
+        given = split([word for word in argv if word not in HELP], lenient=True)
+        apply_files(tree, given)
+    except ParamsError:
+        given = split([word for word in argv if word not in HELP], lenient=True)
+        given.pop(CONFIG, None), given.pop(CONFIG_SET, None)
+    merge_into(tree, [Entry(name, words, COMMAND_LINE) for name, words in given.items()], lenient=True)
+    return tree
+
+
+def print_help(default: Params, argv: list[str], *, prog: str, description: str, options: Params | None) -> None:
+    """Writes the help of the current selection to standard output."""
+    from scena.params.cli.help import help_text
+
+    tree = current_tree(default, argv)
+    sys.stdout.write(help_text(tree, prog=prog, description=description, options=options))
+
+
+def apply_files(tree: Origins, given: dict[str, list[str]]) -> None:
+    """Takes `--config` and `--config_set` out of the words and lays the files over the tree."""
+    files, sets = given.pop(CONFIG, None), given.pop(CONFIG_SET, None)
+    if files is None or files == ["None"]:
+        if sets is not None:
+            raise ParamsError(
+                f"--{CONFIG_SET} {' '.join(sets)} needs a file: --{CONFIG} FILE --{CONFIG_SET} NAME, or a project.yaml here"
+            )
+        return
+    if not files:
+        raise ParamsError(f"--{CONFIG} expects at least one file")
+    if sets is not None and len(sets) != 1:
+        raise ParamsError(f"--{CONFIG_SET} expects one name, received {' '.join(sets) or 'nothing'}")
+    from scena.params.files.files import lay_files
+
+    lay_files(tree, files, sets[0] if sets else None)
+
+
+def split(argv: list[str], *, lenient: bool = False) -> dict[str, list[str]]:
+    """flag name -> the words after it. A word that begins with two dashes is a flag, anything else (`-1e-3`) a value."""
+    given: dict[str, list[str]] = {}
+    spelt: dict[str, str] = {}
+    current: list[str] | None = None
+    for word in argv:
+        if is_flag(word):
+            flag, equals, value = word.partition("=")
+            name = flag[2:].replace("-", "_")
+            if name in (CONFIG, FOREIGN_CONFIG):
+                name = CONFIG
+                current = given.setdefault(name, [])
+            elif name in given and not lenient:
+                raise ParamsError(
+                    f"{spelt[name]} is given twice" + (f", also as {flag}" if flag != spelt[name] else "")
+                )
+            else:
+                current = given[name] = []
+                spelt[name] = flag
+            if equals:
+                current.append(value)
+        elif current is not None:
+            current.append(word)
+        elif not lenient:
+            hint = f"; flags begin with two dashes: -{word}" if word.startswith("-") and len(word) > 2 else ""
+            raise ParamsError(f"unexpected {word!r}: a value needs its flag before it{hint}")
+    return given
+
+
+def is_flag(word: str) -> bool:
+    """Whether a word of a command line names a flag."""
+    return word.startswith("--") and len(word) > 2
+
+
+def parse_options(cls: type[Q], argv: list[str]) -> tuple[Q, list[str]]:
+    """Takes a command's own flags, declared as plain fields of `cls`, out of the words.
+
+    Returns the options and the words that are left. Unlike the flags of a tree an option takes only the words it
+    needs, so that a positional
+    word may follow: none or one for a bool, one for a plain value; all words up to the next flag for a list.
+    """
+    raw = default_raw(cls)
+    hints = cls.hints()
+    spellings = {
+        spelling: name
+        for name, field in cls.__params__.items()
+        for spelling in (field.flat if isinstance(field.flat, str) else name, *field.aliases)
+        if not field.hidden
+    }
+    rest: list[str] = []
+    given: set[str] = set()
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        flag, equals, value = word.partition("=")
+        name = spellings.get(flag[2:].replace("-", "_")) if is_flag(word) else None
+        if name is None:
+            rest.append(word)
+            continue
+        if name in given:
+            raise ParamsError(f"{flag} is given twice")
+        given.add(name)
+        own = [value] if equals else _take(words, hints[name])
+        try:
+            raw[name] = from_words(own, hints[name])
+        except Mismatch as mismatch:
+            raise ParamsError(sentence(flag, str(mismatch))) from None
+    return build(raw, cls, where=Origins(raw, cls)), rest
+
+
+def _take(words: list[str], hint: Any) -> list[str]:
+    """Removes the words that belong to an option from the front of `words`."""
+    alternatives = peel(hint)[0]
+    count = 0
+    many = any((typing.get_origin(one) or one) in (list, tuple, set, frozenset, dict) for one in alternatives)
+    while count < len(words) and not is_flag(words[count]) and words[count] not in HELP and (many or count < 1):
+        if bool in alternatives and words[count].lower() not in ("true", "false", "yes", "no", "on", "off", "1", "0"):
+            break
+        count += 1
+    taken = words[:count]
+    del words[:count]
+    return taken

@@ -1,0 +1,267 @@
+"""The `--help` text of a tree: the flags of its current selection, grouped by component.
+
+Plain text by argparse into a pipe; on a terminal the same through rich-argparse.
+"""
+
+import argparse
+import enum
+import os
+import sys
+import typing
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from scena.params.cli.settable import Index, Node
+from scena.params.convert import leaf_to_raw
+from scena.params.declare import UNSET, Params
+from scena.params.origins import COMMAND_LINE, DEFAULT, Origins
+from scena.params.selection import CLASS, candidates, class_of
+from scena.params.tree import to_raw
+from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
+
+WIDEST_CHOICES = 44  # longer lists of choices go into the text of the flag
+_SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def help_text(
+    tree: Origins, *, prog: str, description: str = "", options: Params | None = None, width: int | None = None
+) -> str:
+    """The help text, in colours if standard output is a terminal."""
+    formatter: Any = argparse.HelpFormatter
+    if sys.stdout.isatty():
+        formatter = _rich_formatter()
+    columns = width or help_width()
+
+    def sized(prog: str) -> argparse.HelpFormatter:
+        return typing.cast(
+            argparse.HelpFormatter, formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
+        )
+
+    return make_parser(tree, prog=prog, description=description, options=options, formatter=sized).format_help()
+
+
+def help_width() -> int:
+    """The columns of the terminal, or of COLUMNS; at most 120, and 100 where there is no terminal."""
+    try:
+        return max(40, min(int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns), 120))
+    except (OSError, ValueError):
+        return 100
+
+
+def _rich_formatter() -> Any:
+    from rich_argparse import RichHelpFormatter
+
+    class Formatter(RichHelpFormatter):
+        group_name_formatter = str
+        highlights = [*RichHelpFormatter.highlights, r"\((?P<syntax>[^()]*(?:default|set|required)[^()]*)\)"]
+        styles = {**RichHelpFormatter.styles, "argparse.groups": "bold dark_orange", "argparse.syntax": "dim"}
+
+    return Formatter
+
+
+def make_parser(
+    tree: Origins, *, prog: str = "", description: str = "", options: Params | None = None, formatter: Any = None
+) -> argparse.ArgumentParser:
+    """An argparse parser with the flags of the current selection. It only describes them: `parse` does the reading."""
+    parser = argparse.ArgumentParser(
+        prog=prog or None,
+        description=_escaped(description) or None,
+        usage="%(prog)s [--flag value …]",
+        formatter_class=formatter or argparse.HelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    first = parser.add_argument_group("options")
+    first.add_argument("-h", "--help", action="store_true", help="show the flags of the current selection and exit")
+    if options is not None:
+        _add_flags(first, _options_nodes(options), None)
+    first.add_argument("--config", nargs="+", metavar="FILE", help="YAML or JSON files with parameters; later ones win")
+    first.add_argument("--config_set", metavar="NAME", help="the set to take from them, if they hold named sets")
+    for title, text, nodes in groups(tree):
+        group = parser.add_argument_group(_escaped(title), _escaped(text) or None)
+        _add_flags(group, nodes, tree)
+    return parser
+
+
+def _options_nodes(options: Params) -> list[Node]:
+    return [node for node in Index(to_raw(options), type(options)).nodes if not node.hidden]
+
+
+def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
+    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its
+    group.
+    """
+    found: dict[str, list[Node]] = {}
+    owners: dict[str, list[Node]] = {}
+    for node in Index(tree.raw, tree.cls).nodes:
+        if node.hidden:
+            continue
+        if node.kind.form == PARAMS and node.value is not None:
+            group = found.setdefault(node.name, [])
+            owners.setdefault(node.name, []).append(node)
+            if is_choice(node):
+                group.append(node)
+        else:
+            found.setdefault(node.title, []).append(node)
+    return [(*_heading(name, owners.get(name, []), tree), nodes) for name, nodes in found.items() if nodes]
+
+
+def is_choice(node: Node) -> bool:
+    """Whether there is anything to choose: another class, or None. An item's class is chosen by the flag of its list."""
+    if node.cls is None:
+        return False
+    return node.kind.form != PARAMS or node.kind.optional or len(candidates(node.kind, node.field)) > 1
+
+
+def _heading(name: str, owners: list[Node], tree: Origins) -> tuple[str, str]:
+    if not name:
+        return "parameters", _first_paragraph(tree.cls)
+    classes = [cls for node in owners if (cls := class_of(node.value, node.kind, node.field)) is not None]
+    chosen = [node.value[CLASS] for node in owners if is_choice(node)]
+    title = f"{name} ({', '.join(chosen)})" if chosen else name
+    return title, " ".join(dict.fromkeys(text for cls in classes if (text := _first_paragraph(cls))))
+
+
+def _first_paragraph(cls: type[Params]) -> str:
+    for parent in cls.__mro__:
+        if parent is Params:
+            break
+        if parent.__doc__:
+            return " ".join(parent.__doc__.strip().partition("\n\n")[0].split())
+    return ""
+
+
+def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
+    added: dict[str, Any] = {}
+    for node in nodes:
+        metavar, nargs = _values(node)
+        text, choices = _escaped(_explained(node, tree)), value_choices(node)
+        if node.name in added:  # objects that share a name at the root: one flag chooses the class of either
+            action = added[node.name]
+            both = ((action.metavar, action.help), (metavar, text))
+            action.help = "; or ".join(f"{told} {values}" if "{" in str(values) else told for values, told in both)
+            action.metavar = "CLASS"
+            action.choices_to_complete = [*(action.choices_to_complete or []), *(choices or [])]
+            continue
+        action = group.add_argument(f"--{node.name}", metavar=metavar, help=text, nargs=nargs)
+        action.choices_to_complete = choices
+        added[node.name] = action
+
+
+def value_choices(node: Node) -> list[str] | None:
+    """The words that can follow a flag, where they can be listed."""
+    if node.kind.form != LEAF:
+        names = list(candidates(node.kind, node.field))
+        return [*names, "None"] if node.kind.optional else names
+    if node.field is not None and node.field.choices is not None:
+        words = [str(leaf_to_raw(choice)) for choice in node.field.choices]
+    else:
+        words = _choices_of_type(node.hint)
+    return [*words, "None"] if words and node.kind.optional else words or None
+
+
+def _choices_of_type(hint: Any) -> list[str]:
+    words: list[str] = []
+    for one in peel(hint)[0]:
+        kind = typing.get_origin(one) or one
+        if kind is Literal:
+            words += [str(value) for value in typing.get_args(one)]
+        elif kind is bool:
+            words += ["True", "False"]
+        elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+            words += [str(leaf_to_raw(member)) for member in kind]
+        elif kind in (list, set, frozenset, tuple) and typing.get_args(one):
+            words += _choices_of_type(typing.get_args(one)[0])
+    return words
+
+
+def _values(node: Node) -> tuple[Any, Any]:
+    """(metavar, nargs) as argparse wants them."""
+    if node.kind.form != LEAF:
+        names = list(candidates(node.kind, node.field)) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
+        listed = "{" + ",".join(names) + "}"
+        metavar = listed if names and len(listed) <= WIDEST_CHOICES else "CLASS"
+        if node.kind.form == PARAMS:
+            return metavar, None
+        return (metavar if node.kind.form == LIST else f"NAME={metavar}"), "*"
+    alternatives = peel(node.hint)[0]
+    one = alternatives[0] if len(alternatives) == 1 else None
+    origin, arguments = typing.get_origin(one) or one, typing.get_args(one)
+    choices = value_choices(node)
+    if one is bool:
+        return "BOOL", "?"
+    listed = "{" + ",".join(choices) + "}" if choices else ""
+    if origin is tuple and arguments and arguments[-1] is not ...:
+        return tuple(_word(argument) for argument in arguments), len(arguments)
+    if origin in (list, set, frozenset, tuple):
+        return listed if 0 < len(listed) <= WIDEST_CHOICES else _word(arguments[0] if arguments else Any), "*"
+    if origin is dict:
+        return f"NAME={_word(arguments[1] if arguments else Any)}", "*"
+    return listed if 0 < len(listed) <= WIDEST_CHOICES else _word(node.hint), None
+
+
+_WORDS: dict[Any, str] = {bool: "BOOL", int: "INT", float: "FLOAT", str: "TEXT", Any: "VALUE"}
+
+
+def _word(hint: Any) -> str:
+    """A type as the placeholder of a value."""
+    words = []
+    for one in peel(hint)[0]:
+        kind = typing.get_origin(one) or one
+        if kind in _WORDS:
+            words.append(_WORDS[kind])
+        elif kind in (list, set, frozenset, tuple):
+            words.append(f"{_word((typing.get_args(one) or (Any,))[0])},…")
+        elif isinstance(kind, type) and issubclass(kind, os.PathLike):
+            words.append("PATH")
+        else:
+            words.append(getattr(kind, "__name__", "VALUE").upper())
+    return "|".join(words)
+
+
+def _explained(node: Node, tree: Origins | None) -> str:
+    field = node.field
+    text = field.help if field is not None else ""
+    notes = []
+    choices = value_choices(node)
+    if choices and "{" not in str(_values(node)[0]) and bool not in peel(node.hint)[0]:
+        notes.append(f"one of {', '.join(choices)}")
+    if field is not None and field.bounds:
+        notes.append(", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items()))
+    origin = tree.get(node.path) if tree is not None else DEFAULT
+    value = _shown_value(node)
+    if (
+        node.value is None
+        and field is not None
+        and (field.required or (not node.kind.optional and field.default is UNSET))
+    ):
+        notes.append("required")
+    elif origin == DEFAULT:
+        if not (node.value in (None, [], {}) and "default: " in text):  # the text says what happens then
+            notes.append(f"default: {value}")
+    else:
+        notes.append(f"set: {value}, by the {origin}" if origin == COMMAND_LINE else f"set: {value}, in {origin}")
+    return f"{text} ({'; '.join(notes)})".strip() if notes else text
+
+
+def _shown_value(node: Node) -> str:
+    value = node.value
+    if value is None:
+        return "None"
+    if node.kind.form == PARAMS:
+        return str(value[CLASS])
+    if node.kind.form == LIST:
+        return " ".join(item[CLASS] for item in value) or "empty"
+    if node.kind.form != LEAF:
+        return " ".join(f"{name}={item[CLASS]}" for name, item in value.items()) or "empty"
+    return " ".join(_plain(value)) or "empty"
+
+
+def _plain(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [",".join(_plain(item)) if isinstance(item, list) else str(item) for item in value]
+    return [f"{name}={item}" for name, item in value.items()] if isinstance(value, dict) else [str(value)]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")

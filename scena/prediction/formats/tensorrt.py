@@ -1,0 +1,41 @@
+"""TensorRT: engines that onnxruntime builds from an ONNX file, and runs. They fit the kind of GPU they were built on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scena.prediction.formats.errors import ConversionError
+
+if TYPE_CHECKING:
+    from scena.prediction.formats.signature import Run
+
+PROVIDER = "TensorrtExecutionProvider"
+NEEDS = (
+    "TensorRT engines are built on the GPU that they will run on: --format tensorrt needs an NVIDIA GPU, TensorRT and "
+    "onnxruntime-gpu (pip install onnxruntime-gpu tensorrt)."
+)
+INSTEAD = (
+    "Here --format onnx writes what they are built from; there: trtexec --onnx=model.onnx --saveEngine=model.engine."
+)
+
+
+def check_tensorrt() -> None:
+    """Raises ConversionError, and says what is needed, where no engine can be built."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ConversionError(f"{NEEDS} onnxruntime is not installed. {INSTEAD}") from None
+    available = onnxruntime.get_available_providers()
+    if PROVIDER not in available:
+        raise ConversionError(f"{NEEDS} This onnxruntime has only {', '.join(available)}. {INSTEAD}")
+
+
+def open_tensorrt(model: Path, engines: Path) -> "Run":
+    """The model of an ONNX file in TensorRT; its engines are kept in a folder, where onnxruntime finds them again."""
+    import onnxruntime
+
+    options = {"trt_engine_cache_enable": True, "trt_engine_cache_path": str(engines)}
+    session = onnxruntime.InferenceSession(str(model), providers=[(PROVIDER, options)])
+    if PROVIDER not in session.get_providers():  # it goes on with the CPU
+        raise ConversionError(f"{NEEDS} No such GPU can be used here. {INSTEAD}")
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))

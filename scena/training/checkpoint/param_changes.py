@@ -1,0 +1,109 @@
+"""What changed between a stored run and the parameters it goes on with, and whether the result is still exact."""
+
+import json
+import logging
+import os
+import platform
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from scena.backends.selection import on_tensorflow
+from scena.storage.checksums import write_checked
+from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code
+from scena.training.errors import CheckpointError
+
+logger = logging.getLogger(__name__)
+
+RECORD = "resumed.json"
+"""In the run's directory: each time it was resumed, from where, and with what changed."""
+
+# These say where results go, how often they are saved and how fast they come; the weights do not depend on them.
+HARMLESS = (
+    "output_dir", "checkpoint_dir", "checkpoint_name", "log_dir", "export_dir", "best_dir", "checkpoint_every", "keep_checkpoints",
+    "keep_every_checkpoint", "time_limit", "export_best", "export_final", "verify_export", "progress_every", "tensorboard.*",
+    "profile", "profile_steps", "steps_per_execution", "stop_on_nan", "sanity_check", "gen.*.num_processes", "gen.*.prefetch",
+    "gen.*.on_worker_death", "device.worker_timeout", "device.memory_limit", "preload_data", "gen.*.preload", "gen.*.cache_dir",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value that differs."""
+
+    path: str
+    before: Any
+    after: Any
+
+    @property
+    def harmless(self) -> bool:
+        """Whether results stay what they would have been."""
+        return any(fnmatch(self.path, pattern) for pattern in HARMLESS)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_short(self.before)} → {_short(self.after)}"
+
+
+def compare(before: Any, after: Any, path: str = "") -> list[Change]:
+    """The values that differ between two raw trees, by their path."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        changes = []
+        for name in dict.fromkeys([*before, *after]):
+            changes += compare(before.get(name), after.get(name), f"{path}.{name}" if path else name)
+        return changes
+    return [] if before == after else [Change(path, before, after)]
+
+
+def environment() -> dict[str, str]:
+    """What results depend on beside the parameters: versions, and the cores that TensorFlow spreads its work over."""
+    return {
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("keras", "tensorflow", "numpy")},
+        "machine": platform.machine(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        **({} if on_tensorflow() else {"backend": "jax", "jax": _version("jax"), "jaxlib": _version("jaxlib")}),
+    }
+
+
+def compare_code(before: Fingerprints | None, module: str, checkpoint: Path, *, strict: bool) -> list[CodeChange]:
+    """What differs between the code of a checkpoint and today's: warned about, or refused."""
+    if before is None:
+        if strict:
+            raise CheckpointError(
+                f"{checkpoint} does not record the code it was written with, which --strict compares."
+            )
+        logger.info("%s does not record the code it was written with, so changes of it go unnoticed.", checkpoint)
+        return []
+    changes = changed_code(before, module)
+    if strict and changes:
+        raise CheckpointError(
+            f"The code has changed since {checkpoint} was written: {'; '.join(map(str, changes))}. "
+            "Go back to the code of that time, or leave out --strict."
+        )
+    for change in changes:
+        logger.warning("The code has changed since %s was written, so the run is not exact: %s", checkpoint, change)
+    return changes
+
+
+def record(directory: Path, entry: dict[str, Any]) -> None:
+    """Adds an entry to the record of a run's resumptions."""
+    path = directory / RECORD
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # there is none yet
+        entries = []
+    write_checked(path, json.dumps([*(entries if isinstance(entries, list) else []), entry], indent=1) + "\n")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

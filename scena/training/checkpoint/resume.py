@@ -1,0 +1,209 @@
+"""Going on with a run: what its directory says about it, what has changed since, and whether anything is left to do."""
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+from scena.data.rules import tell_of_rules
+from scena.model.state.layer_state import LayerState
+from scena.params import to_raw
+from scena.storage.code_fingerprints import CodeChange
+from scena.training.checkpoint.param_changes import Change, compare, compare_code, record
+from scena.training.checkpoint.state import TrainingState, stored_layers
+from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint
+from scena.training.directory import run_paths, settle_paths
+from scena.training.errors import CheckpointError, TrainingError
+from scena.training.ownership import run_identity
+from scena.training.params import TrainerParams
+from scena.training.run import Progress, TrainedScenario, TrainingRun
+
+logger = logging.getLogger(__name__)
+
+RUN_FILE = "trainer_params.json"
+EXPORT_FILE = "scenario.json"
+
+
+class Resumption:
+    """A run that was there before this process.
+
+    Args:
+        directory: its directory.
+        params: the parameters to go on with; paths in them are settled.
+        scenario: the scenario, which stores the parameters.
+        strict: refuse to go on with changed code.
+    """
+
+    def __init__(
+        self, directory: Path, params: TrainerParams[Any, Any], scenario: TrainedScenario, *, strict: bool = False
+    ) -> None:
+        self.directory = directory
+        self.params = params
+        self.scenario = scenario
+        self.strict = strict
+        description = _read(directory / RUN_FILE)
+        self._rules = description.get("rules")
+        stored = description.get("trainer")
+        if not isinstance(stored, dict):
+            raise TrainingError(f"{directory} is not the directory of a run: it has no {RUN_FILE} with its parameters.")
+        self._paths = _StoredPaths(stored)
+        settle_paths(directory, params, self._paths)
+        if params.random_seed is None:
+            params.random_seed = stored.get("random_seed")
+        self._start: int | Literal["latest", "best"] = "latest"
+        self._loaded: LoadedCheckpoint | None = None
+        self.changed_code: list[CodeChange] = []
+        self.changes = [change for change in compare(stored, to_raw(params)) if change.path != "output_dir"]
+
+    def report(self) -> None:
+        """Says what has changed."""
+        tell_of_rules(self._rules, str(self.directory))
+        if not self.changes:
+            return
+        logger.info("Changed parameters:\n%s", "\n".join(f"  {change}" for change in self.changes))
+        inexact = [change.path for change in self.changes if not change.harmless and not self._only_longer(change)]
+        if inexact:
+            logger.warning(
+                "The result is not that of a run with these parameters from the start, because of: %s.",
+                ", ".join(inexact),
+            )
+
+    def load(self, start: int | Literal["latest", "best"]) -> list[LayerState] | None:
+        """Reads the checkpoint to go on from, which `restore` then uses.
+
+        Args:
+            start: which one.
+
+        Returns:
+            What layers keep beside their variables; None if there is no checkpoint yet and the run starts from its beginning.
+        """
+        self._start, store = start, self._store()
+        step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start
+        store.clean()
+        self._loaded = store.load_latest() if step == "latest" else LoadedCheckpoint(int(step), *store.load(int(step)))
+        if self._loaded is None and store.steps():
+            raise CheckpointError(f"None of the checkpoints in {store.directory} can be read.")
+        if self._loaded is None:
+            return None
+        code, path = self._loaded.state.code, store.path(self._loaded.step)
+        self.changed_code = compare_code(code, type(self.scenario).__module__, path, strict=self.strict)
+        return stored_layers(self._loaded)
+
+    def restore(self, state: TrainingState) -> None:
+        """Puts the state back, notes that in the run's directory, and stores the parameters."""
+        loaded, self._loaded = self._loaded, None
+        if loaded is None:
+            state.reset()
+        else:
+            state.restore(self._store(), loaded)
+        progress = state.run.progress
+        if loaded is not None and any(change.path.startswith("gen.") for change in self.changes):
+            _fit_into_epoch(state.run)
+        if loaded is not None:
+            logger.info(
+                "Resumed at epoch %d, step %d, from %s", progress.epoch + 1, progress.step, state.run.resumed_from
+            )
+        else:
+            logger.info("There is no checkpoint yet: the run starts from its beginning, with the same seed.")
+        entry = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "from": self._start,
+            "step": progress.step,
+            "changes": {change.path: [change.before, change.after] for change in self.changes},
+            **({"code": [str(change) for change in self.changed_code]} if self.changed_code else {}),
+        }
+        try:
+            self.scenario.store(self.directory, self.params)
+            record(self.directory, entry)
+        except OSError as error:
+            raise TrainingError(f"Cannot write to {self.directory}: {error.strerror or error}.") from error
+
+    def finished(self, progress: Progress) -> bool:
+        """Whether there is no step left to take; a run that was stopped early goes on if parameters have changed."""
+        if progress.epoch >= self.params.epochs:
+            return True
+        if progress.finished and progress.stopped and all(change.harmless for change in self.changes):
+            return True
+        if progress.finished:
+            progress.finished = progress.stopped = False
+        return False
+
+    def exported(self, run: TrainingRun) -> bool:
+        """Whether the exports of a finished training are complete."""
+        paths = run.paths
+        if (
+            self.params.export_final
+            and _read(paths.export / EXPORT_FILE).get("result", {}).get("step") != run.progress.step
+        ):
+            return False
+        return not (paths.best / EXPORT_FILE).is_file() or (paths.best / "saved_model").is_dir()
+
+    def _store(self) -> CheckpointStore:
+        """Where the checkpoints are, which may be elsewhere from now on."""
+        old, new = (
+            CheckpointStore(run_paths(self.directory, place).checkpoint, run=run_identity(self.directory))
+            for place in (self._paths, self.params)
+        )
+        return old if old.steps() and not new.steps() else new
+
+    def _only_longer(self, change: Change) -> bool:
+        """Whether more or fewer epochs leave the past of the run as it was: not if the learning rate depends on them."""
+        if change.path != "epochs":
+            return False
+        rates = [self.params.learning_rate.create(10, epochs) for epochs in (change.before, change.after)]
+        if not all(callable(rate) for rate in rates):
+            return True
+        steps = range(0, 10 * min(change.before, change.after), max(1, change.before // 10))
+        return all(float(rates[0](step)) == float(rates[1](step)) for step in steps)
+
+
+def _fit_into_epoch(run: TrainingRun) -> None:
+    """Counts the steps of a half-finished epoch anew: with another batch size, its rest has another number of them."""
+    samples, steps, progress = run.train_data.samples_per_epoch(), run.steps_per_epoch, run.progress
+    if (
+        progress.step_in_epoch
+        and samples is not None
+        and steps is not None
+        and steps == run.train_data.batches_per_epoch()
+    ):
+        left = max(samples - progress.cursor.samples, 0)
+        size = run.params.gen.train.batch_size
+        rest = left // size if run.params.gen.train.batch_drop_remainder else -(-left // size)
+        progress.step_in_epoch = max(steps - rest, 1)  # 0 would mean that nothing of the epoch is done yet
+
+
+class _StoredPaths:
+    """The paths in stored parameters."""
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        self.checkpoint_dir = _path(stored.get("checkpoint_dir"))
+        self.log_dir = _path(stored.get("log_dir"))
+        self.export_dir = _path(stored.get("export_dir"))
+        self.best_dir = _path(stored.get("best_dir"))
+
+
+def _path(value: Any) -> Path | None:
+    return Path(value) if isinstance(value, str) else None
+
+
+def _best_step(best: Path, store: CheckpointStore) -> int:
+    step = _read(best / EXPORT_FILE).get("result", {}).get("step")
+    if not isinstance(step, int):
+        raise TrainingError(f"There is no best model in {best} to go on from.")
+    if step not in store.steps():
+        there = ", ".join(map(str, store.steps())) or "none"
+        raise TrainingError(
+            f"The best model is that of step {step}, of which there is no checkpoint (there are: {there}). "
+            "To start from its weights only, train anew with --warmstart."
+        )
+    return step
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A JSON object, empty if there is none to be read."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

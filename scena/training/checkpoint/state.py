@@ -1,0 +1,210 @@
+"""The complete state of a training: gathered for a checkpoint, and put back from one.
+
+What is here is all that a run depends on: variables, progress with the data's cursor, callbacks, and the random generators that
+belong to no layer.
+"""
+
+import logging
+import random
+from pathlib import Path
+from typing import Any
+
+import keras
+import msgspec
+import numpy as np
+
+from scena.model.errors import ModelError
+from scena.model.state.layer_state import Layers, LayerState, decode, encode
+from scena.model.state.variables import global_seed_variables
+from scena.storage.tensor_file import Array
+from scena.training.callbacks.base import TrainerCallback
+from scena.training.checkpoint.callback_state import KerasCallbackState
+from scena.training.checkpoint.param_changes import compare, environment
+from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState
+from scena.training.checkpoint.variables import (
+    Groups,
+    describe_variables,
+    read_variables,
+    variable_groups,
+    write_variables,
+)
+from scena.training.checkpoint.writer import CheckpointWriter
+from scena.training.errors import CheckpointError
+from scena.training.run import Progress, TrainingRun
+
+logger = logging.getLogger(__name__)
+
+LAYERS = "layers/"
+"""How the keys of what layers keep beside their variables begin."""
+
+
+class TrainingState:
+    """Saves and restores a run.
+
+    Args:
+        run: what is trained.
+        callbacks: all callbacks of the run, each with its state.
+        store: where checkpoints are.
+    """
+
+    def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], store: CheckpointStore) -> None:
+        self.run = run
+        self.store = store
+        self.writer = CheckpointWriter(store)
+        names = _names(callbacks)
+        self._own = {name: item for name, item in names.items() if isinstance(item, TrainerCallback)}
+        self._foreign = [
+            KerasCallbackState(item, name) for name, item in names.items() if not isinstance(item, TrainerCallback)
+        ]
+        self._restored: tuple[dict[str, dict[str, Any]], dict[str, Array]] | None = None
+        self._number = 0
+        self._layers = Layers(run.built.root, run.model)
+        self.begun = False
+        """Whether the state is that of a running training, which a checkpoint can be taken of."""
+        global_seed_variables()  # makes the generator, which draws from Python's; restoring comes after that
+
+    def begin(self) -> None:
+        """To be called after `on_train_begin` of all callbacks, and, in the middle of an epoch, after its `on_epoch_begin`."""
+        self.begun = True
+        for item in self._foreign:
+            item.begin()
+        if self._restored is not None:
+            states, tensors = self._restored
+            for item in self._foreign:
+                item.restore(states.get(item.key, {}), tensors)
+            self._restored = None
+        self.writer.reserve({**read_variables(self._groups()), **self._of_layers()})
+
+    def save(self) -> None:
+        """Takes a checkpoint; it is written in the background."""
+        callbacks = {name: callback.state() for name, callback in self._own.items()}
+        arrays: dict[str, Array] = {}
+        for item in self._foreign:
+            callbacks[item.key], more = item.state()
+            arrays |= more
+        arrays |= self._of_layers()
+        groups = self._groups()
+        state = StoredState(
+            format=FORMAT,
+            progress=self.run.progress.to_json(),
+            callbacks=callbacks,
+            variables=describe_variables(groups),
+            random=_random_state(),
+            environment=environment(),
+            code=self.run.code,
+            number=self._number + 1,
+            run=self.store.run,
+        )
+        pinned = next((step for item in self._own.values() if (step := item.pinned_step()) is not None), None)
+
+        def accompany(directory: Any) -> None:
+            for callback in self._own.values():
+                callback.add_files(directory)
+
+        self._number += 1
+        self.writer.save(self.run.progress.step, lambda: {**read_variables(groups), **arrays}, state, accompany, pinned)
+
+    def reset(self) -> None:
+        """Starts anew: there is no checkpoint."""
+        for callback in self._own.values():
+            callback.reset()
+
+    def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint) -> None:
+        """Goes back to a checkpoint.
+
+        Args:
+            store: where it is; later ones are set aside.
+            loaded: the checkpoint.
+        """
+        step, tensors, state = loaded
+        try:
+            progress = Progress.from_json(state.progress)
+            _set_random_state(state.random)
+        except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
+            raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
+        _check_backend(state.environment, store.path(step))
+        write_variables(self._groups(), tensors, state.variables)
+        try:
+            self._layers.set(stored_layers(loaded))
+        except ModelError as error:
+            raise CheckpointError(f"The checkpoint {store.path(step)} cannot be used: {error}.") from error
+        _compare_environment(state.environment)
+        store.discard_after(step)
+        self.run.progress = progress
+        self.run.resumed_from = store.path(step)
+        self._number = state.number
+        for name, callback in self._own.items():
+            if name in state.callbacks:
+                _restore(callback, name, state.callbacks[name], store.path(step))
+            else:
+                callback.reset()
+        self._restored = state.callbacks, tensors
+
+    def _of_layers(self) -> dict[str, Array]:
+        return encode(self._layers.read(), LAYERS)
+
+    def _groups(self) -> Groups:
+        own = {f"callbacks/{name}": callback.variables() for name, callback in self._own.items()}
+        groups = {**variable_groups(self.run.model), **self.run.extra_variables, **own}
+        return {**groups, "random": global_seed_variables()}
+
+
+def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
+    """What layers keep beside their variables, in a checkpoint."""
+    try:
+        return decode(loaded.tensors, LAYERS)
+    except ModelError as error:
+        raise CheckpointError(f"The checkpoint of step {loaded.step} cannot be read: {error}.") from error
+
+
+def _restore(callback: TrainerCallback, name: str, stored: dict[str, Any], path: Path) -> None:
+    try:
+        callback.restore(stored)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"The checkpoint {path} does not hold the state of {name} that it needs: {type(error).__name__}: {error}."
+        ) from error
+
+
+def _names(callbacks: list[keras.callbacks.Callback]) -> dict[str, keras.callbacks.Callback]:
+    """A name for each callback, the same in every process: its class, with a number from the second on."""
+    named: dict[str, keras.callbacks.Callback] = {}
+    for callback in callbacks:
+        kind = type(callback).__name__
+        number = 1 + sum(type(other).__name__ == kind for other in named.values())
+        named[kind if number == 1 else f"{kind}-{number}"] = callback
+    return named
+
+
+def _check_backend(before: dict[str, str], path: Path) -> None:
+    """Refuses to go on with another backend: its random numbers are others, so nothing of the result would be repeatable."""
+    written, now = before.get("backend", "tensorflow"), keras.config.backend()
+    if written != now:
+        raise CheckpointError(
+            f"The checkpoint {path} was written with the {written} backend, and this is {now}. Go on with KERAS_BACKEND={written}; "
+            "or start a new run from its weights with --warmstart.model and the run's best directory."
+        )
+
+
+def _compare_environment(before: dict[str, str]) -> None:
+    differing = compare(before, environment())
+    if before and differing:
+        logger.warning("This is not the environment of the checkpoint (%s): the result may differ in the last digits.",
+                       ", ".join(map(str, differing)))  # fmt: skip
+
+
+def _random_state() -> dict[str, Any]:
+    """Python's and numpy's own generators, which a user's callback may use."""
+    kind, key, position, has_gauss, gauss = np.random.get_state()
+    version, words, following = random.getstate()
+    return {
+        "numpy": [kind, [int(word) for word in key], int(position), int(has_gauss), float(gauss)],
+        "python": [version, list(words), following],
+    }
+
+
+def _set_random_state(state: dict[str, Any]) -> None:
+    kind, key, *rest = state["numpy"]
+    np.random.set_state((kind, np.array(key, np.uint32), *rest))
+    version, words, following = state["python"]
+    random.setstate((version, tuple(words), following))

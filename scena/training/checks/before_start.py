@@ -1,0 +1,73 @@
+"""What can be wrong with a training and is found without TensorFlow, which takes seconds to load."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from scena.backends.present import check_present
+from scena.data.opening import try_source
+from scena.data.params import PipelineMode
+from scena.storage.code_fingerprints import stored_fingerprints
+from scena.training.checkpoint.param_changes import compare_code
+from scena.training.checkpoint.store import STATE, CheckpointStore
+from scena.training.directory import refuse_used_directory, run_paths
+from scena.training.errors import TrainingError
+from scena.training.optimizers.params import Lookahead, no_momentum
+from scena.training.params import TrainerParams
+from scena.training.schedules.params import OneCycle
+from scena.training.warmstart.params import WarmStartParams
+
+
+def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
+    """Raises the errors that the training would end with at its start.
+
+    Args:
+        params: all parameters.
+        fresh: the training starts anew, in a directory of its own and perhaps from given weights.
+    """
+    check_present(params.device)
+    optimizer, rate = params.optimizer, params.learning_rate
+    inner = optimizer.inner if isinstance(optimizer, Lookahead) else optimizer
+    if isinstance(rate, OneCycle) and rate.cycle_momentum and getattr(inner, "cycled", None) is None:
+        raise TrainingError(no_momentum(inner, "--learning_rate OneCycle"))
+    if fresh and params.output_dir is not None:
+        refuse_used_directory(params.output_dir)
+    if fresh and type(params.warmstart) is WarmStartParams:
+        _check_weights(params.warmstart.model)
+    try_source(params.gen.train_gen(), PipelineMode.TRAINING)
+    if params.val_every_n:
+        try_source(params.gen.val_gen(), PipelineMode.EVALUATION)
+    if params.lav_every_n:
+        for source in params.gen.lav_gen().values():
+            try_source(source, PipelineMode.EVALUATION)
+
+
+def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | str, module: str) -> None:
+    """Refuses to go on with other code than that of the checkpoint, as far as its place and number are known already.
+
+    Args:
+        directory: the run's directory.
+        params: its parameters.
+        start: "latest", or the step of a checkpoint; "best" is looked up when the run is read.
+        module: the module of the scenario.
+
+    Raises:
+        CheckpointError: the code has changed.
+    """
+    store = CheckpointStore(run_paths(directory, params).checkpoint)
+    step = max(store.steps(), default=None) if start == "latest" else start
+    if step not in store.steps():
+        return
+    path = store.path(int(step))
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # the training itself tells of a damaged checkpoint
+        stored = json.loads((path / STATE).read_bytes())
+        compare_code(stored_fingerprints(stored.get("code")), module, path, strict=True)
+
+
+def _check_weights(path: Path | None) -> None:
+    if path is not None and not path.exists():
+        raise TrainingError(
+            f"--warmstart.model {path}: there is nothing there. "
+            "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
+        )

@@ -1,0 +1,206 @@
+"""The sanity check before the first step: a few samples of each mode, so that a mistake in validation does not cost an epoch.
+
+It changes nothing: variables, random numbers and the data's position are as before, and results are the same with and without it.
+"""
+
+import logging
+import math
+import random
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+
+from scena.backends.base import create_engine
+from scena.backends.selection import on_tensorflow
+from scena.data.batch import Batch
+from scena.errors import ScenaError
+from scena.model.measures.bad_data import not_finite
+from scena.model.measures.broadcasts import check_broadcasts
+from scena.model.measures.label_counts import check_labels, label_counts
+from scena.model.state.variables import global_seed_variables
+from scena.model.tensorboard_data import split_results
+from scena.model.training_model import TrainingModel
+from scena.training.callbacks.foreign import check_monitors
+from scena.training.callbacks.monitored import MonitoredCallback
+from scena.training.checks.data_checks import warn_of_data
+from scena.training.errors import TrainingError
+from scena.training.loop import stacked
+from scena.training.numerics import explaining_step
+from scena.training.run import TrainingRun, Validation
+from scena.user_code import reason, user_line
+
+logger = logging.getLogger(__name__)
+
+BATCHES = 2
+SAMPLES = 8
+"""In each batch; where a step is compiled for each shape, batches have their full size instead."""
+
+_MAY_NEED_MORE = (ValueError, ArithmeticError, IndexError, AssertionError)
+"""What the result of an evaluator may raise because it has seen a few samples only."""
+
+
+class SanityCheck:
+    """Runs losses, metrics, validation and LAV once, and looks for the names that callbacks wait for.
+
+    Args:
+        run: the training, at its beginning.
+        callbacks: all callbacks.
+        lav: LAV on the prediction graph, if asked for.
+    """
+
+    def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], lav: Validation | None) -> None:
+        self._run = run
+        self._callbacks = callbacks
+        self._lav: Any = lav
+        self._names: dict[str, set[str] | None] = {}
+        self._label_counts: dict[str, int] = {}
+
+    def run(self, first: Batch) -> None:
+        """Checks everything that the training will need; `first` is its first batch.
+
+        Raises:
+            ScenaError: what is wrong, in one line.
+        """
+        parts = ["training"] + ["validation"] * (self._run.val_data is not None) + ["LAV"] * (self._lav is not None)
+        logger.info(
+            "Sanity check: a few samples of %s before the first step.",
+            " and ".join([", ".join(parts[:-1]), parts[-1]][len(parts) == 1 :]),
+        )
+        with self._unchanged():
+            self._check_training(first)
+            if self._run.val_data is not None:
+                self._check_validation()
+            if self._lav is not None:
+                for name, source in self._run.params.gen.lav_gen().items():
+                    self._check_lav(name, source)
+        self._check_names()
+
+    def _check_training(self, batch: Batch) -> None:
+        model: Any = self._run.model
+        check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
+        warn_of_data(self._run, batch)
+        if not on_tensorflow():
+            self._label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
+        own_step = type(model).train_step is not TrainingModel.train_step
+        self._names["train"] = None if own_step else set(model.results())
+
+    def _check_validation(self) -> None:
+        run, pipeline = self._run, self._run.val_data
+        assert pipeline is not None
+        if pipeline.batches_per_epoch() == 0:
+            pipeline.peek(1)  # it says why there is none
+        batches = pipeline.peek(BATCHES, self._batch_size())
+        if not batches:
+            logger.info("The validation data can be read only once: it is not looked at before the first validation.")
+            return
+        engine = run.engine
+        if run.team is not None:
+            specs = run.built.data.input_layer_specs(), run.built.data.target_layer_specs()
+            engine = create_engine(run.model, *specs)
+        logs: dict[str, float] = {}
+        with self._explaining("the validation"):
+            for batch in batches:
+                check_labels(batch, self._label_counts)
+                with explaining_step([batch], "the validation"):
+                    logs = engine.test(stacked([batch], "inputs"), stacked([batch], "targets"))
+                self._check_finite(batch, logs.get("loss", 0.0), "validation")
+        self._names["val"] = {f"val_{name}" for name in logs}
+
+    def _check_lav(self, name: str, source: Any) -> None:
+        where = f"LAV of {name!r}" if name else "LAV"
+        if not hasattr(self._lav, "rehearse"):
+            return
+        pipeline = self._lav.create_pipeline(source)
+        batches = pipeline.peek(BATCHES, self._batch_size())
+        if not batches:
+            return
+        with self._explaining(where):
+            try:
+                results, _ = split_results(self._lav.rehearse(batches))
+            except _MAY_NEED_MORE as error:
+                if not _is_result_of(self._lav.evaluator, error):
+                    raise
+                place = user_line(error)
+                logger.warning(
+                    "%s.result fails on the few samples of the sanity check%s: %s. If it does so with all samples, the first "
+                    "LAV will end the training.",
+                    type(self._lav.evaluator).__name__,
+                    f" at {place}" if place is not None else "",
+                    reason(error),
+                )
+                self._names["lav"] = None
+                return
+        for batch in batches:
+            self._check_finite(batch, results.get("loss", 0.0), where)
+        prefix = f"lav_{name}_" if name else "lav_"
+        known = self._names.setdefault("lav", set())
+        if known is not None:
+            known |= {f"{prefix}{key}" for key in results}
+
+    def _check_finite(self, batch: Batch, loss: float, where: str) -> None:
+        found = not_finite(batch)
+        if found and not math.isfinite(loss) and self._run.params.stop_on_nan:
+            raise TrainingError(f"The {where} data is not finite: {found}.")
+        if found:
+            logger.warning("The %s data is not finite: %s.", where, found)
+
+    def _check_names(self) -> None:
+        """Looks for the values that decide about the best model, and those that callbacks monitor."""
+        there = set().union(*(names for names in self._names.values() if names))
+        for callback in self._callbacks:
+            if isinstance(callback, MonitoredCallback) and self._names.get(callback.source) is not None:
+                callback.check_name(there)
+        if self._names and all(names is not None for names in self._names.values()):
+            check_monitors(self._callbacks, there)
+
+    def _batch_size(self) -> int | None:
+        return SAMPLES if on_tensorflow() and not self._run.params.xla else None
+
+    @contextmanager
+    def _explaining(self, where: str) -> Iterator[None]:
+        """Turns an error of the user's code into one line."""
+        try:
+            yield
+        except ScenaError:
+            raise
+        except _MAY_NEED_MORE as error:
+            if self._lav is not None and _is_result_of(self._lav.evaluator, error):
+                raise
+            raise _failed(error, where) from error
+        except Exception as error:
+            raise _failed(error, where) from error
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Puts back what a validation changes: metrics, seeds, and the random numbers of Python and numpy."""
+        model = self._run.model
+        variables = [*model.non_trainable_variables, *model.metrics_variables, *global_seed_variables()]
+        values = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
+        numpy_state, python_state = np.random.get_state(), random.getstate()
+        try:
+            model.reset_metrics()
+            yield
+        finally:
+            for variable, value in zip(variables, values, strict=True):
+                variable.assign(value)
+            np.random.set_state(numpy_state)
+            random.setstate(python_state)
+
+
+def _failed(error: Exception, where: str) -> TrainingError:
+    line = user_line(error)
+    place = f" at {line.file}:{line.number}" if line is not None else ""
+    return TrainingError(
+        f"The sanity check fails in {where}{place}: {reason(error)}. (SCENA_LOG_LEVEL=debug shows the traceback; "
+        "--trainer.sanity_check False skips the check.)"
+    )
+
+
+def _is_result_of(evaluator: Any, error: BaseException) -> bool:
+    """Whether an error came from the evaluator's `result`."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_code.co_name == "result" and frame.f_locals.get("self") is evaluator for frame in frames)

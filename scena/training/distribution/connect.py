@@ -1,0 +1,62 @@
+"""Whether a training uses several devices; what needs TensorFlow's distribution is imported only then."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from scena.backends.errors import WorkerLostError
+from scena.training.errors import TrainingError, TrainingInterrupted
+from scena.training.params import TrainerParams
+
+if TYPE_CHECKING:
+    from scena.training.distribution.control_channel import Link
+    from scena.training.distribution.replica_group import Team
+
+logger = logging.getLogger(__name__)
+
+ONE_DEVICE = ("xla", "force_eager", "check_numerics")
+
+
+def connect(params: TrainerParams[Any, Any]) -> "Link | None":
+    """Starts what `--device.dist_strategy` asks for; None for a training on one device.
+
+    Raises:
+        TrainingError: names a flag that works on one device only.
+        DeviceError: the devices or processes cannot be had.
+    """
+    strategy = params.device.dist_strategy
+    if strategy == "default":
+        if len(params.device.gpus or []) > 1:
+            logger.warning(
+                "--device.gpus %s: the training runs on the first of them. --device.dist_strategy mirror uses all.",
+                " ".join(map(str, params.device.gpus or [])),
+            )
+        return None
+    for name in ONE_DEVICE:
+        if getattr(params, name):
+            raise TrainingError(
+                f"--trainer.{name} works on one device only, and --device.dist_strategy is {strategy}. Leave out one of them."
+            )
+    from scena.backends.tensorflow.distribution import start_distribution
+    from scena.training.distribution.control_channel import Link
+
+    distribution = start_distribution(params.device)
+    params.device.workers, params.device.worker_index = [], None  # addresses belong to this process, not to the run
+    return None if distribution is None else Link(distribution)
+
+
+@contextmanager
+def leading(team: "Team | None") -> Iterator[None]:
+    """When the block ends, however it does, the other processes of the training are let go."""
+    status = 1
+    try:
+        yield
+        status = 0
+    except TrainingInterrupted as interruption:
+        status = interruption.exit_status
+        raise
+    finally:
+        if team is not None:
+            with suppress(WorkerLostError):  # it is gone already
+                team.end(status)

@@ -1,0 +1,113 @@
+"""Where training and validation data come from: the `gen` part of the trainer's parameters."""
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
+from scena.data.records.params import RecordsParams
+from scena.params import Params, param
+
+if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
+    from scena.data.database import DataBase
+    from scena.data.pipeline import DataPipeline
+
+
+from scena.data.image.augment.params import ImagePipelineParams
+from scena.data.sources.params import (
+    ImageArraysParams,
+    ImageFilesParams,
+    ImageRecordsParams,
+    NamedDataSetParams,
+    SplitSourceParams,
+)
+
+__all__ = [
+    "ImageArraysParams",
+    "ImageFilesParams",
+    "ImagePipelines",
+    "ImageRecordsParams",
+    "NamedDataSetParams",
+    "RecordsParams",
+    "TrainValParams",
+    "TrainerPipelineParams",
+    "TrainerPipelineParamsBase",
+]
+
+TSource = TypeVar("TSource", bound=DataGeneratorParams)
+TTrain = TypeVar("TTrain", bound=DataGeneratorParams)
+TVal = TypeVar("TVal", bound=DataGeneratorParams)
+
+
+class TrainerPipelineParamsBase(Params, abstract=True):
+    """The data of a training. Subclass it and say where the samples come from."""
+
+    train: DataPipelineParams = param(flat=True, help="how training batches are made")
+    val: DataPipelineParams = param(flat=True, help="how validation batches are made")
+
+    def train_gen(self) -> DataGeneratorParams:
+        """The source of training samples."""
+        raise NotImplementedError(f"{type(self).__name__} must implement train_gen(self).")
+
+    def val_gen(self) -> DataGeneratorParams | None:
+        """The source of validation samples, or None to train without validation."""
+        raise NotImplementedError(f"{type(self).__name__} must implement val_gen(self).")
+
+    def lav_gen(self) -> dict[str, DataGeneratorParams]:
+        """The sources that LAV runs on during training, by name; one set of results each."""
+        source = self.val_gen()
+        return {} if source is None else source.parts()
+
+    def train_data(self, data: "DataBase[Any]", seed: int = 0) -> "DataPipeline":
+        """The pipeline of training batches."""
+        return data.create_pipeline(PipelineMode.TRAINING, self.train, self.train_gen(), seed=seed)
+
+    def val_data(self, data: "DataBase[Any]") -> "DataPipeline | None":
+        """The pipeline of validation batches, if there is validation data."""
+        source = self.val_gen()
+        return None if source is None else data.create_pipeline(PipelineMode.EVALUATION, self.val, source)
+
+
+class TrainValParams(TrainerPipelineParamsBase, Generic[TSource]):
+    """One source for both: its generator sees from its mode whether training or validation samples are wanted."""
+
+    train_val: TSource = param(flat="data", help="the data set")
+
+    def train_gen(self) -> DataGeneratorParams:
+        """The shared source."""
+        return self.train_val.for_training()
+
+    def val_gen(self) -> DataGeneratorParams | None:
+        """The shared source."""
+        return self.train_val.for_validation()
+
+
+class TrainerPipelineParams(TrainerPipelineParamsBase, Generic[TTrain, TVal]):
+    """Two sources, one for training (`--train.…`) and one for validation (`--val.…`)."""
+
+    train_source: TTrain = param(flat="train", help="the training data")
+    val_source: TVal = param(flat="val", help="the validation data")
+
+    def train_gen(self) -> DataGeneratorParams:
+        """The training source."""
+        return self.train_source
+
+    def val_gen(self) -> DataGeneratorParams | None:
+        """The validation source."""
+        return self.val_source
+
+
+class ImagePipelines(TrainerPipelineParamsBase):
+    """Images by the name of a data set, from record files, a folder, or arrays; `--train` and `--val` say what differs."""
+
+    train: ImagePipelineParams = param(flat=True, help="how training batches are made")
+    val: ImagePipelineParams = param(flat=True, help="how validation batches are made")
+    source: SplitSourceParams = param(
+        NamedDataSetParams(dataset="digits"), flat="data", help="NamedDataSet, ImageRecords, ImageFiles or ImageArrays"
+    )
+
+    def train_gen(self) -> DataGeneratorParams:
+        """The data set, with the split of the training."""
+        return self.source.shared(PipelineMode.TRAINING, self.train.split or self.source.split, self.val.split)
+
+    def val_gen(self) -> DataGeneratorParams | None:
+        """The data set, with the split of the validation: never, unless named, what is trained on."""
+        return self.source.shared(PipelineMode.EVALUATION, self.train.split or self.source.split, self.val.split)

@@ -1,0 +1,184 @@
+"""From parameters to a run that is ready to train: seeds, precision, network, first weights, optimizer, compiled step."""
+
+import logging
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from scena.backends.base import create_engine
+from scena.data.errors import EmptyDataError
+from scena.model.precision import precision_policy
+from scena.model.state.layer_state import Layers, LayerState
+from scena.progress import reporting
+from scena.training.averaging import create_average
+from scena.training.backends import compute_deterministically
+from scena.training.errors import TrainingError
+from scena.training.optimizers.create import create_optimizer
+from scena.training.params import TrainerParams
+from scena.training.run import TrainedScenario, TrainingRun
+from scena.training.schedules.params import Constant, ReduceOnPlateau
+
+if TYPE_CHECKING:
+    from scena.training.distribution.control_channel import Link
+
+
+import re
+
+
+def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
+    """Makes the layers whose whole path matches, and all layers inside them, not trainable; returns the matched paths.
+
+    Args:
+        root: the layer that holds all others.
+        scope: a regular expression; `.*conv.*` matches every layer with `conv` in its path.
+    """
+    # a layer without weights has no path
+    layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root and layer.path]
+    matched = [layer for layer in layers if re.fullmatch(scope, layer.path)]
+    if not matched:
+        there = "\n  ".join(sorted({layer.path for layer in layers}))
+        raise TrainingError(f"--trainer.no_train_scope {scope!r} matches no layer. The layers are:\n  {there}")
+    for layer in matched:
+        layer.trainable = False
+    if not root.trainable_variables:
+        raise TrainingError(f"--trainer.no_train_scope {scope!r} leaves nothing to train.")
+    paths = [layer.path for layer in matched]
+    logger.info("Not trained: %s", ", ".join(paths))
+    return paths
+
+
+logger = logging.getLogger(__name__)
+
+
+def prepare_run(
+    params: TrainerParams[Any, Any],
+    scenario: TrainedScenario,
+    directory: Path,
+    *,
+    layers: list[LayerState] | None = None,
+    link: "Link | None" = None,
+) -> TrainingRun:
+    """Builds everything that a training consists of, in an order that makes the seed decide all of it.
+
+    Args:
+        params: all parameters.
+        scenario: what is trained.
+        directory: the run's directory.
+        layers: what layers keep beside their variables in the checkpoint that the run goes on from; None for a new run, whose first
+            weights are then set.
+        link: to the other processes, if the training uses several devices.
+    """
+    seed = params.random_seed or 0
+    if link is not None:
+        link.set_up({"seed": seed})
+    keras.utils.set_random_seed(seed)
+    if params.deterministic:
+        compute_deterministically()
+    if params.scenario.debug_graph_construction:
+        with precision_policy(params.precision):
+            scenario.check_graph(params.gen)
+        keras.utils.set_random_seed(seed)
+    with precision_policy(params.precision):
+        built = scenario.build()
+        model = built.training_model(params.input_gradient_penalty)
+    all_layers = Layers(built.root, model)
+    if layers is None:
+        scenario.initialise(built, params)
+        if params.warmstart.model is not None:
+            starter = params.warmstart.create(scenario)
+            starter.apply(built.root.weights)
+            starter.apply_layers(all_layers)
+            keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
+        all_layers.read()  # what cannot be stored is found now, not at the first checkpoint
+    else:
+        all_layers.quantize(layers)
+    quantized = [] if link is None else link.agree(all_layers)
+    if params.preload_data:
+        params.gen.train.preload = params.gen.val.preload = True
+    train_data = params.gen.train_data(built.data, seed=seed)
+    val_data = params.gen.val_data(built.data) if params.val_every_n else None
+    for what, pipeline in (("training", train_data), ("validation", val_data)):
+        if pipeline is not None and pipeline.keeps_samples:
+            with reporting(f"Preparing {what} data") as progress:
+                pipeline.prepare(progress)
+    steps = epoch_steps(params, train_data)
+    average, schedule = compile_model(params, built, model, steps, distributed=link is not None)
+    specs = built.data.input_layer_specs(), built.data.target_layer_specs()
+    engine: Any
+    team = None
+    if link is None:
+        engine = create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
+    else:
+        from scena.training.distribution.replicas import create_team
+
+        engine, team = create_team(params, scenario, link, model, specs, steps, quantized)
+        link.divide(train_data, val_data)
+    return TrainingRun(
+        params,
+        scenario,
+        directory,
+        built,
+        model,
+        engine,
+        train_data,
+        val_data,
+        steps,
+        code=scenario.code(params),
+        schedule=schedule,
+        average=average,
+        team=team,
+    )
+
+
+def compile_model(
+    params: TrainerParams[Any, Any], built: Any, model: Any, steps: int | None, *, distributed: bool = False
+) -> tuple[Any, Any]:
+    """Freezes layers and gives the model its optimizer; returns the moving average, if there is one, and the schedule."""
+    if params.no_train_scope is not None:
+        freeze_layers(built.root, params.no_train_scope)
+    average = create_average(params, steps)
+    schedule = create_schedule(params, steps)
+    optimizer = create_optimizer(
+        params.optimizer,
+        schedule,
+        model.trainable_variables,
+        average,
+        scale_loss=params.precision == "mixed_float16",
+        distributed=distributed,
+        frozen=[variable.path for variable in model.non_trainable_variables],
+    )
+    model.compile(optimizer=optimizer, auto_scale_loss=False)
+    return average, schedule
+
+
+def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
+    """How many steps an epoch has, or None if only reading all data shows it."""
+    size = params.gen.train.batch_size
+    if params.samples_per_epoch is not None:
+        return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)
+    steps: int | None = train_data.batches_per_epoch()
+    if steps == 0:
+        raise EmptyDataError(f"There is no training batch: {params.gen.train_gen()} has too few samples.")
+    if params.scale_epoch_size != 1:
+        if steps is None:
+            raise TrainingError(
+                "--trainer.scale_epoch_size needs to know how many samples there are, and this source does not say. "
+                "Give --trainer.samples_per_epoch instead."
+            )
+        return max(1, round(steps * params.scale_epoch_size))
+    return steps
+
+
+def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
+    """The schedule of the learning rate, for this many steps in an epoch."""
+    rate = params.learning_rate
+    if steps is None and (
+        not isinstance(rate, Constant | ReduceOnPlateau) or (rate.warmup.unit == "epochs" and rate.warmup)
+    ):
+        raise TrainingError(
+            f"--learning_rate {type(rate).__name__} counts epochs, but this source does not say how many samples an epoch has. "
+            "Give --trainer.samples_per_epoch."
+        )
+    return rate.create(steps or 1, params.epochs)
