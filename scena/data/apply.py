@@ -13,7 +13,7 @@ from scena.data.params import (
     PipelineMode,
 )
 from scena.data.sample import Sample
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 
 
 class SamplePipeline:
@@ -38,7 +38,7 @@ class SamplePipeline:
 
     def apply(self, samples: Iterable[Sample] | DataGeneratorParams) -> Iterator[Sample]:
         """The processed samples, one after the other, in order. In training mode each call is epoch 0."""
-        work = Work(
+        context = PipelineContext(
             mode=self.mode,
             pipeline=self.pipeline_params,
             data=self.data_params,
@@ -48,11 +48,11 @@ class SamplePipeline:
             source=samples,
         )
         if self.pipeline_params.num_processes:
-            engine = ParallelEngine(work, self.pipeline_params.num_processes)
+            engine = ParallelEngine(context, self.pipeline_params.num_processes)
             try:
                 yield from engine.samples()
             finally:
                 engine.close()
             return
-        for piece, _ in InProcessEngine(work).pieces(Cursor(), repeat=False):
-            yield from piece.samples
+        for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=False):
+            yield from chunk.samples

@@ -75,13 +75,13 @@ def benchmark_input(pipeline: DataPipeline, time_limit: float = 10.0) -> InputBe
 def _shares(pipeline: DataPipeline, time_limit: float) -> tuple[dict[str, float], float]:
     pipeline.prepare()
     clock = Clock()
-    work = pipeline.timed_work(clock)
+    context = pipeline.timed_work(clock)
     start = time.perf_counter()
     samples = 0
-    collate = clock.timed(BATCHING, work.collator.collate)
-    for piece, _ in InProcessEngine(work).pieces(Cursor(), repeat=True):
-        collate(piece.samples)
-        samples += len(piece.samples)
+    collate = clock.timed(BATCHING, context.collator.collate)
+    for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=True):
+        collate(chunk.samples)
+        samples += len(chunk.samples)
         if time.perf_counter() - start > time_limit:
             break
     elapsed = time.perf_counter() - start

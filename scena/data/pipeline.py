@@ -20,7 +20,7 @@ from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorP
 from scena.data.sample import Sample
 from scena.data.stages.clock import Clock
 from scena.data.stages.collate import Collator
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.stages.order import Shard, cut
 from scena.data.stages.repeating import changing_part, same_samples
 
@@ -34,9 +34,11 @@ Engine = InProcessEngine | ParallelEngine | AutomaticEngine
 class BatchStream:
     """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
 
-    def __init__(self, work: Work, batches: Iterator[Batch], cursor: Cursor, closed: Callable[[], None]) -> None:
-        self._work = work
-        self._skipped_before = len(work.skipped.identities) if work.skipped else 0
+    def __init__(
+        self, context: PipelineContext, batches: Iterator[Batch], cursor: Cursor, closed: Callable[[], None]
+    ) -> None:
+        self._context = context
+        self._skipped_before = len(context.skipped.identities) if context.skipped else 0
         self._batches = batches
         self._closed: Callable[[], None] | None = closed
         self._ahead: deque[Batch] = deque()
@@ -76,7 +78,7 @@ class BatchStream:
 
         Not with a fixed number of processes: workers are ahead anyway, and without any a debugger is to find all in one thread.
         """
-        if self._work.pipeline.num_processes is None and self._making is None:
+        if self._context.pipeline.num_processes is None and self._making is None:
             self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="scena-batches")
             self._making = self._thread.submit(self._make, batches)
 
@@ -102,7 +104,7 @@ class BatchStream:
     @property
     def skipped(self) -> list[str]:
         """What was left out because of errors (on_error=skip), one line per sample."""
-        return self._work.skipped.identities[self._skipped_before :] if self._work.skipped else []
+        return self._context.skipped.identities[self._skipped_before :] if self._context.skipped else []
 
     def close(self) -> None:
         """Ends the stream and frees what it holds."""
@@ -115,7 +117,7 @@ class BatchStream:
             self._closed = None
             if count := len(self.skipped):
                 which = "sample was" if count == 1 else "samples were"
-                mode = self._work.mode.value
+                mode = self._context.mode.value
                 logger.warning("%d %s left out of the %s data because of errors (on_error=skip).", count, which, mode)
 
     def __enter__(self) -> Self:
@@ -144,7 +146,7 @@ class DataPipeline:
         self.params = params
         self.source = source
         self.seed = seed
-        self._work = Work(
+        self._context = PipelineContext(
             mode=mode,
             pipeline=params,
             data=data_params,
@@ -170,17 +172,17 @@ class DataPipeline:
     @property
     def collator(self) -> Collator:
         """The specs and padding values of the batches."""
-        return self._work.collator
+        return self._context.collator
 
     def indices(self, epoch: int = 0) -> Sequence[int] | None:
         """The indices of an epoch's samples in their order, None for a stream."""
-        return self._work.order(epoch) if self._work.random_access else None
+        return self._context.order(epoch) if self._context.random_access else None
 
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
-        generator: Any = self._work.generator
-        if self._work.random_access:
-            return len(self._work.order(0))
+        generator: Any = self._context.generator
+        if self._context.random_access:
+            return len(self._context.order(0))
         try:
             count = len(generator)
         except TypeError:  # it has no length, or does not know it
@@ -189,11 +191,11 @@ class DataPipeline:
 
     def batches_per_epoch(self) -> int | None:
         """The number of batches of an epoch, None where it is only known at its end."""
-        segments = self._work.segments
+        stages = self._context.stages
         count = self.samples_per_epoch()
-        if count is None or self.params.bucket_boundaries or any(segment.generating for segment in segments):
+        if count is None or self.params.bucket_boundaries or any(stage.generating for stage in stages):
             return None
-        size = segments[-1].out_piece
+        size = stages[-1].out_chunk_size
         batches = count // size if self.params.batch_drop_remainder else -(-count // size)
         return batches if self.transformation is None else self.transformation.count(batches)
 
@@ -202,24 +204,24 @@ class DataPipeline:
         self.prepare()
         cursor = cursor or Cursor()
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
-        if cursor.samples and self._work.generator is not None:
-            self._work.generator.check_restart(cursor.epoch, cursor.samples)
+        if cursor.samples and self._context.generator is not None:
+            self._context.generator.check_restart(cursor.epoch, cursor.samples)
         if isinstance(cursor.state, dict) and "interleaved" in cursor.state and not self.interleaved:
             raise DataError(
                 f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or go on "
                 "from the end of an epoch."
             )
         whole = self.change_batch is not None or self.transformation is not None
-        by_index = self._work.can_shard and getattr(self.params, "engine", "python") == "python"
+        by_index = self._context.can_shard and getattr(self.params, "engine", "python") == "python"
         divided = self._shard is not None and by_index and not whole
-        self._work.shard = self._shard if divided else None
+        self._context.shard = self._shard if divided else None
         engine = self._idle.pop() if self._idle else self._transformed_engine()
         batches = engine.batches(cursor, repeat)
         if self.change_batch is not None:
             batches = _changed(batches, self.change_batch)
         if self._shard is not None and not divided:
             batches = cut(batches, self._shard)
-        return BatchStream(self._work, batches, cursor, lambda: self._idle.append(engine))
+        return BatchStream(self._context, batches, cursor, lambda: self._idle.append(engine))
 
     def peek(self, batches: int, batch_size: int | None = None) -> list[Batch]:
         """The first batches, made apart from all streams: in this process, without preloading, and without making more.
@@ -230,10 +232,10 @@ class DataPipeline:
             batches: how many at most.
             batch_size: make smaller batches than the pipeline's, if that is possible.
         """
-        if is_one_shot(self._work.generator):
+        if is_one_shot(self._context.generator):
             return []
-        work = self._work.small(batch_size)
-        engine: Any = InProcessEngine(work)
+        context = self._context.small(batch_size)
+        engine: Any = InProcessEngine(context)
         if self.transformation is not None:
             from scena.data.tensorflow.transform import TransformEngine
 
@@ -246,11 +248,11 @@ class DataPipeline:
 
     def changing_part(self) -> tuple[str, str] | None:
         """The source or processor that makes a sample differently the second time, and the sample."""
-        return changing_part(self._work)
+        return changing_part(self._context)
 
     def has_samples_of(self, other: "DataPipeline") -> bool:
         """Whether both sources have the same samples, judged by a few of them."""
-        return same_samples(self._work, other._work)
+        return same_samples(self._context, other._context)
 
     def shard(self, index: int, count: int) -> None:
         """Makes the streams give one of `count` equal parts of each batch: several processes train together.
@@ -259,7 +261,7 @@ class DataPipeline:
         make whole batches and keep the part of them. Cursors are those of whole batches, the same in every process.
         """
         self._shard = Shard(index, count)
-        if not self._work.can_shard:
+        if not self._context.can_shard:
             logger.info(
                 "The %s data cannot be divided by the index of samples: each process makes all of it and keeps its part.",
                 self.mode.value,
@@ -272,11 +274,11 @@ class DataPipeline:
 
     def prepare(self, progress: Progress | None = None) -> None:
         """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""
-        if not self._prepared and self.params.limit and not self._work.random_access and self.mode.has_targets:
-            source = type(self._work.generator).__name__
+        if not self._prepared and self.params.limit and not self._context.random_access and self.mode.has_targets:
+            source = type(self._context.generator).__name__
             logger.info("%s is a stream, of which the limit takes the first %d samples.", source, self.params.limit)
         if self.keeps_samples and not self._prepared:
-            self._work = stored(self._work, progress)
+            self._context = stored(self._context, progress)
         self._prepared = True
 
     def _transformed_engine(self) -> Any:
@@ -289,25 +291,27 @@ class DataPipeline:
     def _new_engine(self) -> Engine:
         processes = self.params.num_processes
         if processes == 0:
-            return InProcessEngine(self._work)
-        return AutomaticEngine(self._work) if processes is None else ParallelEngine(self._work, processes)
+            return InProcessEngine(self._context)
+        return AutomaticEngine(self._context) if processes is None else ParallelEngine(self._context, processes)
 
     def close(self) -> None:
         """Ends worker processes that are kept for the next stream. They also end with the pipeline and with the program."""
         while self._idle:
             self._idle.pop().close()
 
-    def timed_work(self, clock: Clock) -> Work:
+    def timed_work(self, clock: Clock) -> PipelineContext:
         """The same pipeline for one process, measured by `clock`."""
-        work = self._work.copy()
-        work.clock = clock
-        return work
+        context = self._context.copy()
+        context.clock = clock
+        return context
 
     @contextmanager
     def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:
         """For debugging: single samples as they are right before batching, made in this process."""
         repeat = self.mode is PipelineMode.TRAINING if auto_repeat is None else auto_repeat
-        yield (sample for piece, _ in InProcessEngine(self._work).pieces(Cursor(), repeat) for sample in piece.samples)
+        yield (
+            sample for chunk, _ in InProcessEngine(self._context).chunks(Cursor(), repeat) for sample in chunk.samples
+        )
 
     @contextmanager
     def generate_input_batches(self, auto_repeat: bool | None = None) -> Iterator[BatchStream]:

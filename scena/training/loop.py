@@ -191,8 +191,8 @@ class TrainingLoop:
         if self._stream is None:
             repeat = self.run.steps_per_epoch is not None
             self._stream = self.run.train_data.stream(self.run.progress.cursor, repeat=repeat)
-            if self.run.team is not None:
-                self.run.team.open(self.run.progress.cursor, repeat)
+            if self.run.replica_group is not None:
+                self.run.replica_group.open(self.run.progress.cursor, repeat)
         with self.run.stopwatch.measuring("data"):
             return self._stream.take_block(steps)
 
@@ -230,19 +230,19 @@ class TrainingLoop:
 
     def _steps(self, block: list[Batch]) -> list[dict[str, float]]:
         """Takes the steps; returns each one's logs."""
-        team = self.run.team
-        if team is None:
+        replica_group = self.run.replica_group
+        if replica_group is None:
             return self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
-        logs = team.train(block)
-        if team.asked_to_stop:
+        logs = replica_group.train(block)
+        if replica_group.asked_to_stop:
             self._requests.ask("a signal to another worker")
         if self._foreign_watching:  # it is called after this step, and may change weights
             self._changed()
         return logs
 
     def _changed(self) -> None:
-        if self.run.team is not None:
-            self.run.team.changed()
+        if self.run.replica_group is not None:
+            self.run.replica_group.changed()
 
     # ---- now and then ----------------------------------------------------------------------------------------------
 
@@ -310,11 +310,11 @@ class TrainingLoop:
         self._callbacks.on_test_begin()
         shown: dict[str, Any] = {}
         try:
-            if self.run.team is None:
+            if self.run.replica_group is None:
                 logs = self._validated(pipeline)
                 shown = model.data_results()
             else:  # no process has the state of the whole validation
-                logs = self.run.team.validate(pipeline)
+                logs = self.run.replica_group.validate(pipeline)
         finally:
             self._changed()
             for variable, value in zip(model.metrics_variables, before, strict=True):
@@ -374,8 +374,8 @@ class TrainingLoop:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
-            if self.run.team is not None:
-                self.run.team.close()
+            if self.run.replica_group is not None:
+                self.run.replica_group.close()
 
 
 def _sees_batches(callback: keras.callbacks.Callback) -> bool:

@@ -21,7 +21,7 @@ from scena.training.run import TrainedScenario, TrainingRun
 from scena.training.schedules.params import Constant, ReduceOnPlateau
 
 if TYPE_CHECKING:
-    from scena.training.distribution.control_channel import Link
+    from scena.training.distribution.control_channel import ControlChannel
 
 
 import re
@@ -58,7 +58,7 @@ def prepare_run(
     directory: Path,
     *,
     layers: list[LayerState] | None = None,
-    link: "Link | None" = None,
+    channel: "ControlChannel | None" = None,
 ) -> TrainingRun:
     """Builds everything that a training consists of, in an order that makes the seed decide all of it.
 
@@ -71,8 +71,8 @@ def prepare_run(
         link: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
-    if link is not None:
-        link.set_up({"seed": seed})
+    if channel is not None:
+        channel.set_up({"seed": seed})
     keras.utils.set_random_seed(seed)
     if params.deterministic:
         compute_deterministically()
@@ -94,7 +94,7 @@ def prepare_run(
         all_layers.read()  # what cannot be stored is found now, not at the first checkpoint
     else:
         all_layers.quantize(layers)
-    quantized = [] if link is None else link.agree(all_layers)
+    quantized = [] if channel is None else channel.agree(all_layers)
     if params.preload_data:
         params.gen.train.preload = params.gen.val.preload = True
     train_data = params.gen.train_data(built.data, seed=seed)
@@ -104,17 +104,17 @@ def prepare_run(
             with reporting(f"Preparing {what} data") as progress:
                 pipeline.prepare(progress)
     steps = epoch_steps(params, train_data)
-    average, schedule = compile_model(params, built, model, steps, distributed=link is not None)
+    average, schedule = compile_model(params, built, model, steps, distributed=channel is not None)
     specs = built.data.input_layer_specs(), built.data.target_layer_specs()
     engine: Any
-    team = None
-    if link is None:
+    replica_group = None
+    if channel is None:
         engine = create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
     else:
-        from scena.training.distribution.replicas import create_team
+        from scena.training.distribution.replicas import create_replica_group
 
-        engine, team = create_team(params, scenario, link, model, specs, steps, quantized)
-        link.divide(train_data, val_data)
+        engine, replica_group = create_replica_group(params, scenario, channel, model, specs, steps, quantized)
+        channel.divide(train_data, val_data)
     return TrainingRun(
         params,
         scenario,
@@ -128,7 +128,7 @@ def prepare_run(
         code=scenario.code(params),
         schedule=schedule,
         average=average,
-        team=team,
+        replica_group=replica_group,
     )
 
 

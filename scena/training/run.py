@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scena.backends.base import Engine
     from scena.model.built import BuiltModel
     from scena.training.checks.verification import Verification
-    from scena.training.distribution.replica_group import Team
+    from scena.training.distribution.replica_group import ReplicaGroup
     from scena.training.optimizers.extensions import MovingAverage
 
 
@@ -192,7 +192,7 @@ class TrainingRun:
     average: "MovingAverage | None" = None
     """The moving average of the weights, if there is one."""
 
-    team: "Team | None" = None
+    replica_group: "ReplicaGroup | None" = None
     """All replicas, if the training uses several devices or processes; it trains instead of the engine then."""
 
     verification: "Verification | None" = None

@@ -51,7 +51,7 @@ from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 from scena.training.stopping import StopRequested, StopRequests
 
 if TYPE_CHECKING:
-    from scena.training.distribution.control_channel import Link
+    from scena.training.distribution.control_channel import ControlChannel
 
 logger = logging.getLogger(__name__)
 
@@ -96,11 +96,11 @@ class Trainer:
         check_callbacks(callbacks)
         select_devices(params.device)
         check_backend(params)
-        link = connect(params)
-        if link is not None and not link.distribution.chief:
+        channel = connect(params)
+        if channel is not None and not channel.distribution.chief:
             from scena.training.distribution.worker import follow
 
-            follow(link, params, self.scenario)
+            follow(channel, params, self.scenario)
             return []
         directory = self.directory = (
             Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
@@ -119,7 +119,7 @@ class Trainer:
             with self._claimed(directory, before), log_file(run_paths(directory, params).logs):
                 if before is not None:
                     before.report()
-                self._train(directory, callbacks, requests, before, start, link)
+                self._train(directory, callbacks, requests, before, start, channel)
         return self.history
 
     @contextmanager
@@ -158,13 +158,13 @@ class Trainer:
         requests: StopRequests,
         before: Resumption | None,
         start: int | Literal["latest", "best"],
-        link: "Link | None" = None,
+        channel: "ControlChannel | None" = None,
     ) -> None:
         layers = None if before is None else before.load(start)
         run: TrainingRun | None = None
         try:
-            run = prepare_run(self.params, self.scenario, directory, layers=layers, link=link)
-            with leading(run.team):
+            run = prepare_run(self.params, self.scenario, directory, layers=layers, channel=channel)
+            with leading(run.replica_group):
                 self._lead(run, callbacks, requests, before)
         except TrainingInterrupted:
             raise
@@ -205,10 +205,10 @@ class Trainer:
                 self.history = history.rows
                 self._finish(run, before)
                 return
-        if run.team is not None:
-            run.team.begin()
+        if run.replica_group is not None:
+            run.replica_group.begin()
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
-        run.retraces += [run.engine.retrace if run.team is None else run.team.begin]
+        run.retraces += [run.engine.retrace if run.replica_group is None else run.replica_group.begin]
         run.retraces += [part.retrace for part in (lav, run.verification) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         rehearsal = SanityCheck(run, [*own, *callbacks], lav).run if params.sanity_check and before is None else None

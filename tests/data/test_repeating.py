@@ -23,7 +23,7 @@ from scena.data import (
     SequentialProcessorPipelineParams,
 )
 from scena.data.sources.params import ListFileGeneratorParams
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.stages.repeating import changing_part, same_samples
 from scena.params import param
 
@@ -70,10 +70,10 @@ class PointsData(DataBase[DataBaseParams]):
         return {"x": ArraySpec((2,), "float32")}
 
 
-def work(mode: PipelineMode = PipelineMode.TRAINING, **settings: Any) -> Work:
+def context(mode: PipelineMode = PipelineMode.TRAINING, **settings: Any) -> PipelineContext:
     processors = SequentialProcessorPipelineParams(processors=[JitterParams(), ChangeParams(), JitterParams()])
     data = PointsData(DataBaseParams(pre_proc=processors))
-    return data.create_pipeline(mode, DataPipelineParams(num_processes=0), PointsParams(**settings), seed=1)._work
+    return data.create_pipeline(mode, DataPipelineParams(num_processes=0), PointsParams(**settings), seed=1)._context
 
 
 _numbers = count()
@@ -86,7 +86,7 @@ def test_a_processor_with_randomness_or_state_of_its_own_is_named(
     amount: Callable[[], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Change, "amount", staticmethod(amount))
-    part = changing_part(work())
+    part = changing_part(context())
     assert part is not None and part[0] == "Change" and part[1].startswith("sample ")
 
 
@@ -96,22 +96,22 @@ def test_a_processor_that_remembers_other_samples_is_named(monkeypatch: pytest.M
         return sample.new_inputs({**sample.inputs, "x": sample.inputs["x"] - np.mean(self.seen, axis=0)})
 
     monkeypatch.setattr(Change, "apply", centered)
-    part = changing_part(work())
+    part = changing_part(context())
     assert part is not None and part[0] == "Change"
 
 
 def test_a_source_with_randomness_of_its_own_is_named() -> None:
-    part = changing_part(work(seeded=False))
+    part = changing_part(context(seeded=False))
     assert part is not None and part[0] == "Points"
 
 
 def test_random_numbers_of_the_pipeline_are_the_same_each_time() -> None:
-    assert changing_part(work()) is None
+    assert changing_part(context()) is None
 
 
 def test_sources_that_are_the_same_in_training_and_validation_are_found() -> None:
-    def sources(**settings: Any) -> tuple[Work, Work]:
-        return work(**settings), work(PipelineMode.EVALUATION, **settings)
+    def sources(**settings: Any) -> tuple[PipelineContext, PipelineContext]:
+        return context(**settings), context(PipelineMode.EVALUATION, **settings)
 
     assert same_samples(*sources(same=True))
     assert not same_samples(*sources())
@@ -122,9 +122,9 @@ def test_one_list_for_both_is_found(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n2\n3\n")
     (tmp_path / "b").write_text("4\n5\n6\n")
 
-    def lines(name: str, mode: PipelineMode) -> Work:
+    def lines(name: str, mode: PipelineMode) -> PipelineContext:
         source = ListFileGeneratorParams(lists=[str(tmp_path / name)])
-        return PointsData(DataBaseParams()).create_pipeline(mode, DataPipelineParams(), source)._work
+        return PointsData(DataBaseParams()).create_pipeline(mode, DataPipelineParams(), source)._context
 
     training = lines("a", PipelineMode.TRAINING)
     assert same_samples(training, lines("a", PipelineMode.EVALUATION))

@@ -12,7 +12,7 @@ from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.engine import ParallelEngine
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 
 logger = logging.getLogger("scena.data")
 
@@ -33,16 +33,16 @@ def usable_cores() -> int:
 class AutomaticEngine:
     """Yields batches, made here or in worker processes."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
+    def __init__(self, context: PipelineContext) -> None:
+        self.context = context
         self._parallel: ParallelEngine | None = None
-        pointless = work.main_source and not any(segment.steps for segment in work.segments)
+        pointless = context.main_source and not any(stage.steps for stage in context.stages)
         self._impossible = pointless or not hasattr(os, "memfd_create")
 
     def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
         started, spent, count = time.perf_counter(), 0.0, 0
-        batches = InProcessEngine(self.work).batches(cursor, repeat)
+        batches = InProcessEngine(self.context).batches(cursor, repeat)
         while self._parallel is None or not self._parallel.pool.ready():
             before = time.perf_counter()
             batch = next(batches, None)
@@ -63,14 +63,14 @@ class AutomaticEngine:
     def _start(self, share: float) -> None:
         processes = min(MAX_PROCESSES, usable_cores())
         try:
-            self._parallel = ParallelEngine(self.work, processes)
+            self._parallel = ParallelEngine(self.context, processes)
         except NotImportableError as error:
             self._impossible = True
             logger.info("The input pipeline stays in this process: %s", error)
         else:
             logger.info(
                 "Making %s batches takes %.0f %% of the time: going on with %d worker processes (num_processes).",
-                self.work.mode.value, 100 * share, processes,
+                self.context.mode.value, 100 * share, processes,
             )  # fmt: skip
 
     def close(self) -> None:

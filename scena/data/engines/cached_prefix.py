@@ -19,7 +19,7 @@ from scena.data.engines.workers.engine import ParallelEngine
 from scena.data.errors import DataError
 from scena.data.processor import Step, takes_rng
 from scena.data.sample import Sample
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
 from scena.params.declare import Params
 from scena.params.tree import to_raw
@@ -47,32 +47,32 @@ def deterministic_steps(steps: list[Step]) -> int:
     return len(steps)
 
 
-def stored(work: Work, progress: Progress | None = None) -> Work:
+def stored(context: PipelineContext, progress: Progress | None = None) -> PipelineContext:
     """The pipeline with its deterministic beginning done: the rest of it, reading from a store."""
-    cache_dir, path = work.pipeline.cache_dir, None
-    count = deterministic_steps(work.steps)
+    cache_dir, path = context.pipeline.cache_dir, None
+    count = deterministic_steps(context.steps)
     if cache_dir is None:
         descriptor = os.memfd_create("scena-preloaded", os.MFD_CLOEXEC)
-        _fill(work, count, descriptor, progress, None)
+        _fill(context, count, descriptor, progress, None)
     else:
-        path = _cache_file(work, count, Path(cache_dir))
+        path = _cache_file(context, count, Path(cache_dir))
         if not is_complete(path):
-            _build(work, count, path, progress)
+            _build(context, count, path, progress)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    source = StoredSamples(descriptor, work.mode, path)
-    same_indices = work.random_access and not any(step.generating for step in work.steps[:count])
-    if same_indices and len(source) == _size(work.beginning(count)):
-        source.original = work.generator
-    return work.rest(count, source)
+    source = StoredSamples(descriptor, context.mode, path)
+    same_indices = context.random_access and not any(step.generating for step in context.steps[:count])
+    if same_indices and len(source) == _size(context.beginning(count)):
+        source.original = context.generator
+    return context.rest(count, source)
 
 
-def _size(work: Work) -> int | None:
-    return len(work.order(0)) if work.random_access else None
+def _size(context: PipelineContext) -> int | None:
+    return len(context.order(0)) if context.random_access else None
 
 
-def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, name: str | None) -> None:
+def _fill(context: PipelineContext, count: int, descriptor: int, progress: Progress | None, name: str | None) -> None:
     writer = SampleWriter(descriptor, name)
-    prefix = work.beginning(count)
+    prefix = context.beginning(count)
     total = _size(prefix)
     start = reported = time.monotonic()
     done = 0
@@ -90,20 +90,20 @@ def _fill(work: Work, count: int, descriptor: int, progress: Progress | None, na
     if progress is not None:
         progress(done, total)
     what = "into memory" if name is None else "into the cache"
-    logger.info("Processed %d %s samples %s in %.1f s.", done, work.mode.value, what, time.monotonic() - start)
+    logger.info("Processed %d %s samples %s in %.1f s.", done, context.mode.value, what, time.monotonic() - start)
 
 
-def _samples(prefix: Work) -> Iterator[Sample]:
+def _samples(prefix: PipelineContext) -> Iterator[Sample]:
     engine = _workers(prefix)
     if engine is not None:
         with closing(engine):
             yield from engine.samples()
         return
-    for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
-        yield from piece.samples
+    for chunk, _ in InProcessEngine(prefix).chunks(Cursor(), repeat=False):
+        yield from chunk.samples
 
 
-def _workers(prefix: Work) -> ParallelEngine | None:
+def _workers(prefix: PipelineContext) -> ParallelEngine | None:
     """As many as were asked for; if nothing was said, one for each core where that pays and is possible."""
     processes = prefix.pipeline.num_processes
     if processes is not None:
@@ -117,26 +117,26 @@ def _workers(prefix: Work) -> ParallelEngine | None:
         return None
 
 
-def _worth_processes(prefix: Work) -> bool:
+def _worth_processes(prefix: PipelineContext) -> bool:
     """Whether workers would save time, judged by the first samples."""
     total = _size(prefix)
     if prefix.main_source or total is None or usable_cores() < 2:
         return False
     start, count = time.perf_counter(), 0
-    for piece, _ in InProcessEngine(prefix).pieces(Cursor(), repeat=False):
-        count += len(piece.samples)
+    for chunk, _ in InProcessEngine(prefix).chunks(Cursor(), repeat=False):
+        count += len(chunk.samples)
         if count >= TRIED_SAMPLES or time.perf_counter() - start > TRIED_SECONDS:
             break
     return (time.perf_counter() - start) / max(1, count) * total > WORTH_SECONDS
 
 
-def _build(work: Work, count: int, path: Path, progress: Progress | None) -> None:
+def _build(context: PipelineContext, count: int, path: Path, progress: Progress | None) -> None:
     identity = path.name.partition("-")[0]
     partial = path.with_suffix(f".{os.getpid()}.partial")
     descriptor = _new_file(partial)
     try:
         try:
-            _fill(work, count, descriptor, progress, path.name)
+            _fill(context, count, descriptor, progress, path.name)
         finally:
             os.close(descriptor)
         partial.replace(path)
@@ -156,19 +156,21 @@ def _new_file(path: Path) -> int:
         raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
 
 
-def _cache_file(work: Work, count: int, folder: Path) -> Path:
+def _cache_file(context: PipelineContext, count: int, folder: Path) -> Path:
     """Named by what the samples depend on: parameters, the code of source and processors, what the source says of its files."""
-    steps = work.steps[:count]
-    source: Any = work.generator
+    steps = context.steps[:count]
+    source: Any = context.generator
     params = [step.params for step in steps]
-    identity = [type(source).__qualname__, work.mode.value, [step.name for step in steps]]
+    identity = [type(source).__qualname__, context.mode.value, [step.name for step in steps]]
     depends = {
         "format": FORMAT,
-        "source": _tree(work.source) if isinstance(work.source, Params) else None,
+        "source": _tree(context.source) if isinstance(context.source, Params) else None,
         "files": source.fingerprint(),
         "processors": [_tree(one) for one in params],
-        "data": _tree(work.data),
-        "limit": [work.pipeline.limit, work.seed] if work.pipeline.limit else None,  # the seed chooses the samples
+        "data": _tree(context.data),
+        "limit": [context.pipeline.limit, context.seed]
+        if context.pipeline.limit
+        else None,  # the seed chooses the samples
         "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
     }
     depends["data"].pop("pre_proc", None)

@@ -12,14 +12,14 @@ from scena.data.sample import Sample
 from scena.data.stages.clock import Clock
 from scena.data.stages.collate import Collator
 from scena.data.stages.guard import ReuseWatch, read_only
-from scena.data.stages.mapping import MappingStep, Skipped, place, reason
+from scena.data.stages.mapping import MappingStep, Skipped, reason, stage_index
 from scena.data.stages.order import Shard, epoch_indices, limited_indices
 from scena.data.stages.rng import SampleRandom
-from scena.data.stages.stages import Piece, Segment, plan_segments
+from scena.data.stages.stages import Chunk, Stage, plan_stages
 from scena.params.declare import Params
 
 
-class Work:
+class PipelineContext:
     """The source, the collator and the settings of one pipeline in one process."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Work:
         self.last_step = last_step
         self.steps: list[Step] = steps_of(processors, mode)[first_step:last_step]
         """The processors that it runs: all that apply in this mode, unless some were done before."""
-        self.segments: list[Segment] = plan_segments(
+        self.stages: list[Stage] = plan_stages(
             self.steps,
             random_access=self.random_access and not self.main_source,
             main_source=self.main_source,
@@ -85,19 +85,19 @@ class Work:
     @property
     def can_shard(self) -> bool:
         """Whether the samples of a batch are known by their index, so that a part of it can be made alone."""
-        only = self.segments[0]
-        return len(self.segments) == 1 and only.parallel and only.batches and not self.collator.whole_batches
+        only = self.stages[0]
+        return len(self.stages) == 1 and only.parallel and only.batches and not self.collator.whole_batches
 
-    def copy(self) -> "Work":
+    def copy(self) -> "PipelineContext":
         """The same pipeline again, with the same source."""
         return copy.copy(self)
 
-    def small(self, batch_size: int | None) -> "Work":
+    def small(self, batch_size: int | None) -> "PipelineContext":
         """The same pipeline without buckets and with smaller batches, unless each batch must have its full size."""
         changes: dict[str, Any] = {"bucket_boundaries": [], "bucket_batch_sizes": [], "bucket_by": None}
         if batch_size is not None and not self.pipeline.batch_drop_remainder:
             changes["batch_size"] = min(batch_size, self.pipeline.batch_size)
-        work = Work(
+        context = PipelineContext(
             mode=self.mode,
             pipeline=self.pipeline.replace(**changes),
             data=self.data,
@@ -109,16 +109,16 @@ class Work:
             first_step=self.first_step,
             last_step=self.last_step,
         )
-        work.collect_skipped()
-        return work
+        context.collect_skipped()
+        return context
 
-    def beginning(self, count: int) -> "Work":
+    def beginning(self, count: int) -> "PipelineContext":
         """The first `count` processors, for all samples in the order of the source."""
         changes: dict[str, Any] = {"shuffle_buffer_size": 0, "bucket_boundaries": [], "bucket_batch_sizes": []}
         own_order = getattr(type(self.generator), "epoch_order", None)
         if self.random_access and own_order is not DataGenerator.epoch_order:
             changes["limit"] = None  # the source chooses what an epoch consists of, and that is limited then
-        work = Work(
+        context = PipelineContext(
             mode=self.mode,
             pipeline=self.pipeline.replace(**changes),
             data=self.data,
@@ -129,13 +129,13 @@ class Work:
             generator=self.generator,
             last_step=count,
         )
-        work.skipped = self.skipped
-        return work
+        context.skipped = self.skipped
+        return context
 
-    def rest(self, count: int, source: Any) -> "Work":
+    def rest(self, count: int, source: Any) -> "PipelineContext":
         """All but the first `count` processors, on samples that these have made."""
         generated = any(step.generating for step in self.steps[:count])
-        work = Work(
+        context = PipelineContext(
             mode=self.mode,
             pipeline=self.pipeline.replace(limit=None) if generated else self.pipeline,
             data=self.data,
@@ -145,8 +145,8 @@ class Work:
             source=source,
             first_step=count,
         )
-        work.skipped = self.skipped
-        return work
+        context.skipped = self.skipped
+        return context
 
     def chosen(self) -> Sequence[int]:
         """The samples of a source with random access that are read: all, or those of the limit."""
@@ -182,7 +182,7 @@ class Work:
                 sample = read(index)
             except Exception as error:
                 failure = SampleError(
-                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{place(error)}"
+                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{stage_index(error)}"
                 )
                 failure.__cause__ = error
                 self.failed(failure)
@@ -207,24 +207,24 @@ class Work:
             self._watch = watch.see(sample)
         return read_only(sample) if self.steps else sample
 
-    def load_piece(self, piece: Piece) -> tuple[list[Sample], Sequence[int]]:
-        """Reads the samples of a piece; returns them and the ordinals of those that could be read."""
-        assert piece.indices is not None
+    def load_chunk(self, chunk: Chunk) -> tuple[list[Sample], Sequence[int]]:
+        """Reads the samples of a chunk; returns them and the ordinals of those that could be read."""
+        assert chunk.indices is not None
         if self.skipped is None:
-            return list(self.load(piece.indices)), piece.ordinals
+            return list(self.load(chunk.indices)), chunk.ordinals
         samples: list[Sample] = []
         ordinals: list[int] = []
-        for index, ordinal in zip(piece.indices, piece.ordinals, strict=True):
+        for index, ordinal in zip(chunk.indices, chunk.ordinals, strict=True):
             for sample in self.load((index,)):
                 samples.append(sample)
                 ordinals.append(ordinal)
         return samples, ordinals
 
-    def load_into(self, piece: Piece) -> None:
-        """Reads the samples of a piece, for a serial segment that comes first."""
-        base = piece.number * self.segments[0].piece
-        piece.samples, kept = self.load_piece(piece)
-        piece.offsets = [ordinal - base for ordinal in kept]
+    def load_into(self, chunk: Chunk) -> None:
+        """Reads the samples of a chunk, for a serial stage that comes first."""
+        base = chunk.number * self.stages[0].chunk_size
+        chunk.samples, kept = self.load_chunk(chunk)
+        chunk.offsets = [ordinal - base for ordinal in kept]
 
     def collect_skipped(self) -> None:
         """For a worker: samples that are left out are collected until `take_skipped`."""

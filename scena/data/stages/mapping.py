@@ -51,7 +51,7 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def place(error: BaseException) -> str:
+def stage_index(error: BaseException) -> str:
     """` (FILE:LINE)` of the user's code that an exception came from; empty if there is none."""
     lines = user_lines(error.__traceback__)
     return f" ({lines[-1]})" if lines else ""
@@ -72,7 +72,7 @@ def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, 
                 raise _no_sample(steps[steps.index(step) - 1], current, sample) from error
             kind = DataError if (hint := _hint(error)) else SampleError
             raise kind(
-                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{place(error)}{hint}"
+                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{stage_index(error)}{hint}"
             ) from error
     if not isinstance(current, Sample):
         raise _no_sample(steps[-1], current, sample)

@@ -129,8 +129,8 @@ def shuffle_buffer(items: Iterable[T], size: int, rng: np.random.Generator) -> I
         if len(buffer) < size:
             buffer.append(item)
             continue
-        place = int(rng.integers(size))
-        yield buffer[place]
-        buffer[place] = item
-    for place in rng.permutation(len(buffer)):
-        yield buffer[place]
+        stage_index = int(rng.integers(size))
+        yield buffer[stage_index]
+        buffer[stage_index] = item
+    for stage_index in rng.permutation(len(buffer)):
+        yield buffer[stage_index]

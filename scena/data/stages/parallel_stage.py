@@ -1,4 +1,4 @@
-"""Runs one segment of a plan: pieces in, pieces or batches out. The engines decide in which process."""
+"""Runs one stage of a plan: chunks in, chunks or batches out. The engines decide in which process."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from scena.data.errors import DataError
 from scena.data.processor import Step
 from scena.data.sample import Sample
-from scena.data.stages.context import Work
-from scena.data.stages.mapping import MappingStep, apply_steps, place, reason
+from scena.data.stages.context import PipelineContext
+from scena.data.stages.mapping import MappingStep, apply_steps, reason, stage_index
 from scena.data.stages.order import stream_samples
 from scena.data.stages.rng import SampleRandom, random_state, set_random_state
-from scena.data.stages.stages import Piece, Segment
+from scena.data.stages.stages import Chunk, Stage
 from scena.errors import ScenaError
 
 Address = tuple[int, int]
@@ -18,34 +18,34 @@ Item = tuple[Sample, int, int]
 """A sample and the coordinates of its random numbers."""
 
 
-class ParallelSegment:
-    """Pieces that are independent of each other: any process may run any of them."""
+class ParallelStage:
+    """Chunks that are independent of each other: any process may run any of them."""
 
-    def __init__(self, work: Work, segment: Segment) -> None:
-        self.work = work
-        self.segment = segment
+    def __init__(self, context: PipelineContext, stage: Stage) -> None:
+        self.context = context
+        self.stage = stage
         self._before: list[MappingStep] = []
         self._after: list[MappingStep] = []
         self._generating: tuple[Step, Any, bool] | None = None
-        self._watch = work.watch(" or ".join(step.name for step in segment.steps))
-        for step in segment.steps:
+        self._watch = context.watch(" or ".join(step.name for step in stage.steps))
+        for step in stage.steps:
             if step.generating:
-                _, generate, random = work.generating(step)
+                _, generate, random = context.generating(step)
                 self._generating = (step, generate, random)
             elif self._generating is None:
-                self._before.append(work.mapping(step))
+                self._before.append(context.mapping(step))
             else:
-                self._after.append(work.mapping(step))
+                self._after.append(context.mapping(step))
 
-    def run(self, piece: Piece, epoch: int) -> Piece:
-        """Processes one piece: reads it if need be, applies the processors; keeps the addresses of what is left."""
-        random = self.work.random(epoch)
-        if piece.indices is not None:
-            loaded, ordinals = self.work.load_piece(piece)
+    def run(self, chunk: Chunk, epoch: int) -> Chunk:
+        """Processes one chunk: reads it if need be, applies the processors; keeps the addresses of what is left."""
+        random = self.context.random(epoch)
+        if chunk.indices is not None:
+            loaded, ordinals = self.context.load_chunk(chunk)
         else:
-            loaded, ordinals = piece.samples, piece.ordinals
-        base = piece.number * self.segment.piece
-        if self.work.skipped is None:
+            loaded, ordinals = chunk.samples, chunk.ordinals
+        base = chunk.number * self.stage.chunk_size
+        if self.context.skipped is None:
             steps = self._before
             apply = apply_steps if self._watch is None else self._watched
             samples = (
@@ -54,10 +54,10 @@ class ParallelSegment:
             kept: Sequence[int] = range(ordinals[0] - base, ordinals[-1] + 1 - base)
         else:
             samples, kept = self._apply_or_skip(loaded, ordinals, random, base)
-        result = Piece(piece.number, piece.ordinals, samples, after=piece.after)
+        result = Chunk(chunk.number, chunk.ordinals, samples, after=chunk.after)
         result.offsets = kept
         if self._generating is not None:
-            result.samples = self._generate(samples, piece.number, epoch)
+            result.samples = self._generate(samples, chunk.number, epoch)
             result.offsets = range(len(result.samples))
         return result
 
@@ -77,13 +77,13 @@ class ParallelSegment:
                 samples.append(apply_steps(self._before, sample, random, ordinal, 0))
                 kept.append(ordinal - base)
             except DataError as error:
-                self.work.failed(error)
+                self.context.failed(error)
         return samples, kept
 
     def _generate(self, samples: list[Sample], number: int, epoch: int) -> list[Sample]:
         assert self._generating is not None
         step, generate, random = self._generating
-        numbers = self.work.random(epoch)
+        numbers = self.context.random(epoch)
         arguments = (numbers.at(number, 0, step.number),) if random else ()
         taken: list[Sample] = []
         try:
@@ -92,13 +92,15 @@ class ParallelSegment:
             raise
         except Exception as error:
             last = taken[-1].identity() if taken else "the start"
-            raise DataError(f"{step.name} failed at {last} of chunk {number}: {reason(error)}{place(error)}") from error
+            raise DataError(
+                f"{step.name} failed at {last} of chunk {number}: {reason(error)}{stage_index(error)}"
+            ) from error
         result = []
         for part, sample in enumerate(made):
             try:
                 result.append(apply_steps(self._after, sample, numbers, number, part + 1))
             except DataError as error:
-                self.work.failed(error)
+                self.context.failed(error)
         return result
 
 
@@ -111,13 +113,13 @@ def _noted(samples: list[Sample], taken: list[Sample]) -> Iterator[Sample]:
 class GeneratingStep:
     """A generating processor that sees the whole stream; counts what it took and what it gave."""
 
-    def __init__(self, work: Work, step: Step, epoch: int) -> None:
-        self.work = work
+    def __init__(self, context: PipelineContext, step: Step, epoch: int) -> None:
+        self.context = context
         self.step = step
-        self.processor, self._generate, random = work.generating(step)
+        self.processor, self._generate, random = context.generating(step)
         self.given = 0
         self.last = "nothing"
-        self.random = work_random(work, epoch, step) if random else None
+        self.random = epoch_random(context, epoch, step) if random else None
 
     def run(self, items: Iterator[Item]) -> Iterator[Item]:
         """The samples it makes."""
@@ -131,7 +133,9 @@ class GeneratingStep:
             except DataError:
                 raise
             except Exception as error:
-                raise DataError(f"{self.step.name} failed at {self.last}: {reason(error)}{place(error)}") from error
+                raise DataError(
+                    f"{self.step.name} failed at {self.last}: {reason(error)}{stage_index(error)}"
+                ) from error
             self.given += 1
             yield sample, self.given - 1, 0
 
@@ -152,38 +156,38 @@ class GeneratingStep:
             set_random_state(self.random, random)
 
 
-def work_random(work: Work, epoch: int, step: Step) -> Any:
+def epoch_random(context: PipelineContext, epoch: int, step: Step) -> Any:
     """A generator of its own for a processor that draws over a whole epoch."""
-    return SampleRandom(work.seed, epoch).at(0, 0, step.number)
+    return SampleRandom(context.seed, epoch).at(0, 0, step.number)
 
 
-def map_items(work: Work, steps: list[MappingStep], items: Iterable[Item], epoch: int) -> Iterator[Item]:
+def map_items(context: PipelineContext, steps: list[MappingStep], items: Iterable[Item], epoch: int) -> Iterator[Item]:
     """Applies mapping processors to a stream."""
-    random = work.random(epoch)
-    watch = work.watch(" or ".join(step.name for step in steps))
+    random = context.random(epoch)
+    watch = context.watch(" or ".join(step.name for step in steps))
     for sample, index, part in items:
         try:
             made = apply_steps(steps, sample, random, index, part)
         except DataError as error:
-            work.failed(error)
+            context.failed(error)
             continue
         if watch is not None:
             watch = watch.see(made)
         yield made, index, part
 
 
-def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
+def source_items(context: PipelineContext, epoch: int, start: int) -> Iterator[Item]:
     """The samples of a stream from `start` on."""
-    generator: Any = work.generator
-    if work.random_access:  # the source stays in this process, but need not be read from its start
-        order = work.order(epoch)
+    generator: Any = context.generator
+    if context.random_access:  # the source stays in this process, but need not be read from its start
+        order = context.order(epoch)
         for ordinal in range(start, len(order)):
-            for sample in work.load((order[ordinal],)):
+            for sample in context.load((order[ordinal],)):
                 yield sample, ordinal, 0
         return
-    samples = stream_samples(generator, work.pipeline, work.mode, work.seed, epoch)
-    if work.clock is not None:
-        samples = work.clock.timed_iterator(type(generator).__name__, samples)
+    samples = stream_samples(generator, context.pipeline, context.mode, context.seed, epoch)
+    if context.clock is not None:
+        samples = context.clock.timed_iterator(type(generator).__name__, samples)
     ordinal = 0
     while True:
         try:
@@ -194,8 +198,8 @@ def source_items(work: Work, epoch: int, start: int) -> Iterator[Item]:
             raise
         except Exception as error:
             raise DataError(
-                f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}{place(error)}"
+                f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}{stage_index(error)}"
             ) from error
         if ordinal >= start:
-            yield work.received(sample, ordinal), ordinal, 0
+            yield context.received(sample, ordinal), ordinal, 0
         ordinal += 1

@@ -8,55 +8,55 @@ import numpy as np
 from scena.data.batch import Cursor
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.sample import Sample
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.stages.mapping import apply_steps
 
 SAMPLES = 3
 
 
-def changing_part(work: Work) -> tuple[str, str] | None:
+def changing_part(context: PipelineContext) -> tuple[str, str] | None:
     """The source or processor that makes a sample differently the second time, and the sample; None if there is none.
 
     It is one that draws random numbers of its own, keeps something from sample to sample, or depends on the time. Sources that
     stay in the training's process are not looked at: reading them twice may be expensive or impossible.
     """
-    if work.generator is None or work.main_source or work.first_step:
+    if context.generator is None or context.main_source or context.first_step:
         return None
-    work = work.small(None)  # what it skips is not counted
-    if _change(work, len(work.steps)) is None:
+    context = context.small(None)  # what it skips is not counted
+    if _change(context, len(context.steps)) is None:
         return None
-    for count in range(len(work.steps) + 1):
-        sample = _change(work, count)
+    for count in range(len(context.steps) + 1):
+        sample = _change(context, count)
         if sample is not None:
-            return (work.steps[count - 1].name if count else type(work.generator).__name__), sample
+            return (context.steps[count - 1].name if count else type(context.generator).__name__), sample
     return None
 
 
-def _change(work: Work, processors: int) -> str | None:
+def _change(context: PipelineContext, processors: int) -> str | None:
     """The first sample that comes out differently after so many processors."""
     # backwards the second time, so that what a processor keeps from sample to sample shows
-    for first, second in zip(_first(work, processors), _first(work, processors, backwards=True), strict=False):
+    for first, second in zip(_first(context, processors), _first(context, processors, backwards=True), strict=False):
         if not equal(first.inputs, second.inputs) or not equal(first.targets, second.targets):
             return first.identity()
     return None
 
 
-def _first(work: Work, processors: int, backwards: bool = False) -> list[Sample]:
-    work = work.beginning(processors)
-    if not work.random_access or work.skipped is not None or any(step.generating for step in work.steps):
-        pieces = InProcessEngine(work).pieces(Cursor(), repeat=False)
-        return list(islice((sample for piece, _ in pieces for sample in piece.samples), SAMPLES))
-    steps, order = [work.mapping(step) for step in work.steps], work.order(0)
+def _first(context: PipelineContext, processors: int, backwards: bool = False) -> list[Sample]:
+    context = context.beginning(processors)
+    if not context.random_access or context.skipped is not None or any(step.generating for step in context.steps):
+        chunks = InProcessEngine(context).chunks(Cursor(), repeat=False)
+        return list(islice((sample for chunk, _ in chunks for sample in chunk.samples), SAMPLES))
+    steps, order = [context.mapping(step) for step in context.steps], context.order(0)
     ordinals = range(min(SAMPLES, len(order)))
     made = {
-        ordinal: apply_steps(steps, sample, work.random(0), ordinal, 0)
+        ordinal: apply_steps(steps, sample, context.random(0), ordinal, 0)
         for ordinal in (reversed(ordinals) if backwards else ordinals)
-        for sample in work.load((order[ordinal],))
+        for sample in context.load((order[ordinal],))
     }
     return [made[ordinal] for ordinal in ordinals]
 
 
-def same_samples(first: Work, second: Work) -> bool:
+def same_samples(first: PipelineContext, second: PipelineContext) -> bool:
     """Whether two sources with random access have the same samples, judged by their number, the first, the last and one between."""
     sources: list[Any] = [first.generator, second.generator]
     if not (first.random_access and second.random_access) or len(sources[0]) != len(sources[1]) or not len(sources[0]):

@@ -1,6 +1,6 @@
-"""Cuts a pipeline into segments that run in parallel, piece by piece, and segments that see the whole stream in order.
+"""Cuts a pipeline into stages that run in parallel, chunk by chunk, and stages that see the whole stream in order.
 
-A piece is a run of consecutive samples. Pieces are cut by the index of samples and never by worker, so that the result
+A chunk is a run of consecutive samples. Chunks are cut by the index of samples and never by worker, so that the result
 is the same for any number of processes. Both engines (in this process, and in parallel) execute the same plan.
 """
 
@@ -11,16 +11,16 @@ from scena.data.processor import Step
 from scena.data.sample import Sample
 
 
-class Piece:
+class Chunk:
     """Consecutive samples of an epoch.
 
     Attributes:
-        number: its place in the stream of pieces.
-        ordinals: the index of each sample in the stream that was cut into pieces.
+        number: its place in the stream of chunks.
+        ordinals: the index of each sample in the stream that was cut into chunks.
         indices: where the samples are to be read in the source, if they are not here yet.
         samples: the samples.
-        offsets: the address of each sample within the piece.
-        after: the position of the segment that made the piece, right after it.
+        offsets: the address of each sample within the chunk.
+        after: the position of the stage that made the chunk, right after it.
     """
 
     __slots__ = ("after", "indices", "number", "offsets", "ordinals", "samples")
@@ -35,17 +35,17 @@ class Piece:
         self.after = after
 
 
-class Segment:
+class Stage:
     """Consecutive steps that run together.
 
     Attributes:
-        parallel: pieces are independent of each other; else one process sees them in order.
+        parallel: chunks are independent of each other; else one process sees them in order.
         source: begins with the source itself (one without random access).
         steps: the processors.
-        piece: samples in a piece of its input.
-        out_piece: samples in a piece, or batch, of its output (serial segments).
+        chunk: samples in a chunk of its input.
+        out_piece: samples in a chunk, or batch, of its output (serial stages).
         batches: its output are batches, not samples.
-        exact: a serial segment that can be restored at any position; else it replays the epoch.
+        exact: a serial stage that can be restored at any position; else it replays the epoch.
     """
 
     __slots__ = ("batches", "exact", "out_piece", "parallel", "piece", "source", "steps")
@@ -54,8 +54,8 @@ class Segment:
         self.parallel = parallel
         self.source = source
         self.steps: list[Step] = []
-        self.piece = 0
-        self.out_piece = 0
+        self.chunk_size = 0
+        self.out_chunk_size = 0
         self.batches = False
         self.exact = False
 
@@ -67,13 +67,13 @@ class Segment:
     def __repr__(self) -> str:
         kind = "parallel" if self.parallel else "serial"
         names = ["source"] * self.source + [step.name for step in self.steps] + ["batches"] * self.batches
-        return f"<{kind} {' > '.join(names)}, pieces of {self.piece}>"
+        return f"<{kind} {' > '.join(names)}, pieces of {self.chunk_size}>"
 
 
-def plan_segments(
+def plan_stages(
     steps: list[Step], *, random_access: bool, main_source: bool, batch_size: int, bucketing: bool, skipping: bool
-) -> list[Segment]:
-    """The segments of a pipeline.
+) -> list[Stage]:
+    """The stages of a pipeline.
 
     Args:
         steps: the active processors.
@@ -83,36 +83,36 @@ def plan_segments(
         bucketing: batches are formed by length.
         skipping: samples may be left out, and others take their places.
     """
-    segments: list[Segment] = [] if random_access else [Segment(parallel=False, source=True)]
+    stages: list[Stage] = [] if random_access else [Stage(parallel=False, source=True)]
     for step in steps:
-        last = segments[-1] if segments else None
+        last = stages[-1] if stages else None
         if not step.parallel:
             if last is None or last.parallel or (last.source and main_source):
-                last = Segment(parallel=False)
-                segments.append(last)
+                last = Stage(parallel=False)
+                stages.append(last)
         else:
             if last is None or not last.parallel:
-                last = Segment(parallel=True)
-                segments.append(last)
+                last = Stage(parallel=True)
+                stages.append(last)
             elif step.generating and last.generating:  # chunks of the second one are counted in samples of the first
-                segments.append(Segment(parallel=False))
-                last = Segment(parallel=True)
-                segments.append(last)
+                stages.append(Stage(parallel=False))
+                last = Stage(parallel=True)
+                stages.append(last)
             if step.chunk:
-                last.piece = step.chunk
+                last.chunk_size = step.chunk
         last.steps.append(step)
-    if not segments:
-        segments.append(Segment(parallel=True))
-    last = segments[-1]
+    if not stages:
+        stages.append(Stage(parallel=True))
+    last = stages[-1]
     if last.source and main_source:  # batches are made in a worker, by copying
-        segments.append(Segment(parallel=not bucketing))
+        stages.append(Stage(parallel=not bucketing))
     elif last.parallel and (bucketing or skipping or last.generating):
-        segments.append(Segment(parallel=False))
-    segments[-1].batches = True
-    for segment, following in zip(segments, [*segments[1:], None], strict=True):
-        segment.piece = segment.piece or batch_size
-        segment.out_piece = (following.piece if following else 0) or batch_size
-        if not segment.parallel and not segment.source:
-            replays = bucketing and segment.batches and segment.generating  # what waits in buckets has no address then
-            segment.exact = all(step.resumable for step in segment.steps) and not replays
-    return segments
+        stages.append(Stage(parallel=False))
+    stages[-1].batches = True
+    for stage, following in zip(stages, [*stages[1:], None], strict=True):
+        stage.chunk_size = stage.chunk_size or batch_size
+        stage.out_chunk_size = (following.chunk_size if following else 0) or batch_size
+        if not stage.parallel and not stage.source:
+            replays = bucketing and stage.batches and stage.generating  # what waits in buckets has no address then
+            stage.exact = all(step.resumable for step in stage.steps) and not replays
+    return stages

@@ -22,7 +22,7 @@ from scena.data.params import PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sources.image_records import ImageRecords
 from scena.data.stages.collate import Collator
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.stages.sample_cache import StoredSamples
 from scena.data.tensorflow import augment_ops as tensors
 from scena.params.errors import ParamsError
@@ -70,42 +70,42 @@ class TensorImagePipeline(DataPipeline):
         assert isinstance(params, ImagePipelineParams)
         # whole batches are made, and cut afterwards
         if params.engine == "tf.data":
-            return TensorEngine(self._work)
+            return TensorEngine(self._context)
         from scena.data.tensorflow.interleaved import InterleavedEngine
 
-        return InterleavedEngine(self._work, params.data_service)
+        return InterleavedEngine(self._context, params.data_service)
 
 
 class TensorEngine:
     """Yields batches from a cursor on, epoch after epoch."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.source: Any = work.generator
-        self._stored = isinstance(work.generator, StoredSamples)
+    def __init__(self, context: PipelineContext) -> None:
+        self.context = context
+        self.source: Any = context.generator
+        self._stored = isinstance(context.generator, StoredSamples)
         """Whether decoded images are read, that were kept in memory or on disk."""
-        processors = list(work.processors)
+        processors = list(context.processors)
         self._processor = len(processors)
-        self._device = training_device() if work.mode is PipelineMode.TRAINING else None
+        self._device = training_device() if context.mode is PipelineMode.TRAINING else None
         augment = processors[-1]
         assert isinstance(augment, AugmentParams)
         self._operations = OperationList(augment.operations)
-        self._spec = work.collator.inputs["image"]
-        self._size: tuple[int | None, int | None] = getattr(work.generator, "image_size", None) or (None, None)
+        self._spec = context.collator.inputs["image"]
+        self._size: tuple[int | None, int | None] = getattr(context.generator, "image_size", None) or (None, None)
         self._single, self._between = single_images(self._operations, (*self._size, self._spec.shape[2]))
         self._start = Cursor()
         self._repeat = False
         self._dataset: Any = None
-        self._count = len(work.order(0))  # images have no lists that change an epoch's length
-        size = work.pipeline.batch_size
+        self._count = len(context.order(0))  # images have no lists that change an epoch's length
+        size = context.pipeline.batch_size
         self._sizes = [size] * (self._count // size)
-        if self._count % size and not work.pipeline.batch_drop_remainder:
+        if self._count % size and not context.pipeline.batch_drop_remainder:
             self._sizes.append(self._count % size)
 
     def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         """The batches from `cursor` on; of one epoch only unless `repeat`. While one epoch ends, the next one begins."""
         if not self._sizes:
-            raise empty(self.work)
+            raise empty(self.context)
         elements: Any = None
         try:
             while True:
@@ -144,7 +144,7 @@ class TensorEngine:
 
     def _batch(self, element: Any, size: int, cursor: Cursor) -> Batch:
         """A batch without what fills it up at the end of an epoch."""
-        mode = self.work.mode
+        mode = self.context.mode
         image = element["image"]
         if self._device is None:
             image = image.numpy()
@@ -159,13 +159,13 @@ class TensorEngine:
     def _explained(self, error: Any, cursor: Cursor) -> DataError:
         """Looks for the sample that failed by making the batch in Python, which names it."""
         try:
-            next(iter(InProcessEngine(self.work).batches(cursor, False)), None)
+            next(iter(InProcessEngine(self.context).batches(cursor, False)), None)
         except DataError as known:
             return known
         return failed(error, cursor)
 
     def _build(self) -> Any:
-        size = [self.work.pipeline.batch_size]
+        size = [self.context.pipeline.batch_size]
         signature = {"key": tf.TensorSpec(size, tf.uint64), "real": tf.TensorSpec(size, tf.bool)}
         if self._stored:
             signature |= {
@@ -180,7 +180,7 @@ class TensorEngine:
 
     def _decoded(self, chunks: Any, options: bool = True) -> Any:
         """Batches from the records of each: parsed, decoded and augmented on all cores, prepared ahead, on the device."""
-        params, spec = self.work.pipeline, self._spec
+        params, spec = self.context.pipeline, self._spec
         parallel = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": True}
         dataset = (chunks if self._stored else chunks.map(self._parse)).unbatch()
         dataset = dataset.map(self._made, **parallel).batch(params.batch_size, drop_remainder=True)
@@ -197,15 +197,15 @@ class TensorEngine:
 
     def _read(self) -> Iterator[dict[str, Any]]:
         """The records of each batch, with the random key of each; a last batch is filled up with what is not decoded."""
-        work, size = self.work, self.work.pipeline.batch_size
+        context, size = self.context, self.context.pipeline.batch_size
         epoch, first, repeat = self._start.epoch, self._start.samples, self._repeat
         end = sum(self._sizes)
         while True:
-            order = work.new_order(epoch)
+            order = context.new_order(epoch)
             for start in range(first, end, size):
                 ordinals = range(start, min(start + size, end))
                 indices = [int(order[ordinal]) for ordinal in ordinals]
-                keys = keys_of(work.seed, epoch, ordinals, self._processor)
+                keys = keys_of(context.seed, epoch, ordinals, self._processor)
                 missing = size - len(indices)
                 yield {
                     **self._chunk(indices + indices[:1] * missing),

@@ -14,7 +14,7 @@ import tensorflow as tf
 from scena.data.batch import Cursor
 from scena.data.errors import DataError
 from scena.data.params import PipelineMode
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.tensorflow.augment_random import sample_keys
 from scena.data.tensorflow.image_pipeline import TensorEngine, failed
 from scena.data.tensorflow.records import tensorflow_opens
@@ -32,12 +32,12 @@ STATE = "interleaved"
 class InterleavedEngine(TensorEngine):
     """Yields batches from a cursor on, epoch after epoch."""
 
-    def __init__(self, work: Work, service: str | None = None) -> None:
-        super().__init__(work)
+    def __init__(self, context: PipelineContext, service: str | None = None) -> None:
+        super().__init__(context)
         self._service = service
-        self._shuffled = work.mode is PipelineMode.TRAINING and work.pipeline.shuffle_buffer_size != 0
+        self._shuffled = context.mode is PipelineMode.TRAINING and context.pipeline.shuffle_buffer_size != 0
         self._files, self._mask = self._chosen()
-        self._buffer = work.pipeline.shuffle_buffer_size or self._automatic_buffer()
+        self._buffer = context.pipeline.shuffle_buffer_size or self._automatic_buffer()
         self._cycle = min(FILES_AT_A_TIME, len(self._files)) if self._shuffled else 1
 
     @property
@@ -69,10 +69,10 @@ class InterleavedEngine(TensorEngine):
             return elements
         from scena.data.tensorflow.service import served
 
-        def work(numbered: Any) -> Any:
+        def context(numbered: Any) -> Any:
             return self._decoded(numbered, options=False)
 
-        return served(chunks, work, self._service)
+        return served(chunks, context, self._service)
 
     def _chosen(self) -> tuple[list[Any], Any]:
         """(file, compression, number of its first record) for each file, and which records are used; None: all."""
@@ -97,7 +97,7 @@ class InterleavedEngine(TensorEngine):
             first += len(records)
         used = np.concatenate(masks)
         limited = np.zeros(len(used), bool)
-        limited[np.flatnonzero(used)[np.asarray(self.work.chosen())]] = True
+        limited[np.flatnonzero(used)[np.asarray(self.context.chosen())]] = True
         return files, None if limited.all() else limited
 
     def _automatic_buffer(self) -> int:
@@ -107,7 +107,7 @@ class InterleavedEngine(TensorEngine):
 
     def _chunks(self, first_epoch: int, skipped: int) -> Any:
         """The records of each batch with the random key of each; a last one is filled up with what is not decoded."""
-        size, seed = self.work.pipeline.batch_size, self.work.seed
+        size, seed = self.context.pipeline.batch_size, self.context.seed
         count = sum(self._sizes)
         names, kinds, starts = (tf.constant(column) for column in zip(*self._files, strict=True))
         mask = None if self._mask is None else tf.constant(self._mask)

@@ -20,7 +20,7 @@ WAIT_SECONDS = 60.0
 _AHEAD = 4
 
 
-def served(chunks: Any, work: Callable[[Any], Any], address: str, wait: float = WAIT_SECONDS) -> Iterator[Any]:
+def served(chunks: Any, context: Callable[[Any], Any], address: str, wait: float = WAIT_SECONDS) -> Iterator[Any]:
     """What `work` makes of an endless dataset of chunks, one element for each, in order.
 
     Args:
@@ -35,7 +35,7 @@ def served(chunks: Any, work: Callable[[Any], Any], address: str, wait: float = 
     numbered = chunks.enumerate().map(
         lambda number, chunk: {**chunk, "number": tf.repeat(number, tf.shape(chunk["real"])[0])}
     )
-    made = work(numbered.shard(hint, hint))
+    made = context(numbered.shard(hint, hint))
     made = made.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
     made = made.apply(
         service.distribute(

@@ -17,7 +17,7 @@ from scena.experiments.search.study import draw
 from scena.experiments.search.trial import METRIC, SOCKET, VALUES
 from scena.experiments.sheets.command_lines import going_on, resolve, shown
 from scena.experiments.sheets.experiment import last_line
-from scena.experiments.sheets.run_registry import Ledger
+from scena.experiments.sheets.run_registry import RunRegistry
 from scena.experiments.stored_run import read_history, read_run
 from scena.training.stopping import TIME_IS_UP
 
@@ -62,7 +62,7 @@ class Search:
         self.study, self.space, self.command = study, space, command
         self.output, self.python, self.trials, self.metric = output, python, trials, metric
         self.make_channel = make_channel or local_channel
-        self.ledger = Ledger(output / "locks")
+        self.registry = RunRegistry(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
         self._said: set[int] = set()
@@ -87,7 +87,7 @@ class Search:
         """A trial that was left unfinished, or a new one."""
         del slot
         for frozen in list(self._unfinished):
-            if (lock := self.ledger.lock(_name(frozen.number))) is None:
+            if (lock := self.registry.lock(_name(frozen.number))) is None:
                 self._say_waiting(frozen.number)
                 continue  # its process, or another search in this folder, still works on it
             self._unfinished.remove(frozen)
@@ -100,7 +100,7 @@ class Search:
                 trial.set_user_attr("error", "one more than asked for")
                 self.study.tell(trial.number, state=_fail())
                 return None
-            if (lock := self.ledger.lock(_name(trial.number))) is not None:
+            if (lock := self.registry.lock(_name(trial.number))) is not None:
                 return self._job(trial, lock)
         return None
 

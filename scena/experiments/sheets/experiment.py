@@ -16,7 +16,7 @@ from scena.experiments.sheets.command_lines import (
     resolve,
     shown,
 )
-from scena.experiments.sheets.run_registry import DONE, FAILED, STARTED, STOPPED, Entry, Ledger
+from scena.experiments.sheets.run_registry import DONE, FAILED, STARTED, STOPPED, Entry, RunRegistry
 from scena.experiments.sheets.sheet import Flag, SheetRun
 from scena.experiments.stored_run import RUN_FILE
 from scena.training.stopping import TIME_IS_UP
@@ -63,7 +63,7 @@ class Experiment:
     def __init__(self, runs: list[SheetRun], output: Path, python: str) -> None:
         self.output = output
         self.python = python
-        self.ledger = Ledger(output / "state")
+        self.registry = RunRegistry(output / "state")
         self.runs = [self._plan(run) for run in runs]
         self._by_key = {planned.run.id: planned for planned in self.runs}
 
@@ -74,7 +74,7 @@ class Experiment:
             directory = self.output / "runs" / run.id
             words += Flag("trainer.output_dir", [str(directory)]).on_command_line()
         log = self.output / "logs" / f"{run.id}.log"
-        planned = PlannedRun(run, words, words, directory, log, WAITING, self.ledger.read(run.id))
+        planned = PlannedRun(run, words, words, directory, log, WAITING, self.registry.read(run.id))
         if run.skip:
             planned.state = SKIPPED
             return planned
@@ -94,7 +94,7 @@ class Experiment:
     def _decide(self, planned: PlannedRun) -> None:
         """What is left to do of a run."""
         words, directory = planned.words, planned.directory
-        entry = planned.entry = self.ledger.read(planned.run.id)
+        entry = planned.entry = self.registry.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
             planned.state = CHANGED
             planned.note = "its parameters have changed since it was started; give it a new ID, or set CLEANUP"
@@ -120,13 +120,13 @@ class Experiment:
         self.to_clean()
         for planned in self.runs:
             if planned.open and planned.run.cleanup and planned.directory is not None:
-                handle = self.ledger.lock(planned.run.id)
+                handle = self.registry.lock(planned.run.id)
                 if handle is None:
                     raise ExperimentError(f"Run {planned.run.id} still runs: its directory cannot be removed.")
                 if planned.directory.exists():
                     shutil.rmtree(planned.directory)
                     logger.info("Removed %s", planned.directory)
-                self.ledger.remove(planned.run.id)
+                self.registry.remove(planned.run.id)
                 planned.entry = None
                 os.close(handle)
 
@@ -138,7 +138,7 @@ class Experiment:
         for planned in self.runs:
             if not planned.open:
                 continue
-            handle = self.ledger.lock(planned.run.id)
+            handle = self.registry.lock(planned.run.id)
             if handle is None:
                 if not planned.note:
                     planned.note = "an earlier process of it still runs"
@@ -153,7 +153,7 @@ class Experiment:
             attempts = planned.entry.attempts + 1 if planned.entry is not None else 1
             directory = None if planned.directory is None else str(planned.directory)
             planned.entry = Entry(planned.words, STARTED, attempts=attempts, directory=directory)
-            self.ledger.write(planned.run.id, planned.entry)
+            self.registry.write(planned.run.id, planned.entry)
             planned.log.parent.mkdir(parents=True, exist_ok=True)
             with planned.log.open("a", encoding="utf-8") as log:
                 log.write(f"$ {shown(planned.command)}\n")
@@ -180,7 +180,7 @@ class Experiment:
         assert entry is not None
         entry.exit, entry.seconds = status, round(running.seconds, 3)
         entry.status = DONE if status == 0 else STOPPED if status in _INTERRUPTED or running.stop_sent else FAILED
-        self.ledger.write(planned.run.id, entry)
+        self.registry.write(planned.run.id, entry)
         planned.state = entry.status
         if entry.status == DONE:
             planned.note = f"{entry.seconds:.0f} s"

@@ -37,7 +37,7 @@ class _Stored(msgspec.Struct):
     directory: str | None = None
 
 
-class Ledger:
+class RunRegistry:
     """The records of a sheet's runs.
 
     Args:

@@ -98,7 +98,7 @@ class SanityCheck:
             logger.info("The validation data can be read only once: it is not looked at before the first validation.")
             return
         engine = run.engine
-        if run.team is not None:
+        if run.replica_group is not None:
             specs = run.built.data.input_layer_specs(), run.built.data.target_layer_specs()
             engine = create_engine(run.model, *specs)
         logs: dict[str, float] = {}

@@ -10,15 +10,15 @@ from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams
 
 if TYPE_CHECKING:
-    from scena.training.distribution.control_channel import Link
-    from scena.training.distribution.replica_group import Team
+    from scena.training.distribution.control_channel import ControlChannel
+    from scena.training.distribution.replica_group import ReplicaGroup
 
 logger = logging.getLogger(__name__)
 
 ONE_DEVICE = ("xla", "force_eager", "check_numerics")
 
 
-def connect(params: TrainerParams[Any, Any]) -> "Link | None":
+def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
     """Starts what `--device.dist_strategy` asks for; None for a training on one device.
 
     Raises:
@@ -39,15 +39,15 @@ def connect(params: TrainerParams[Any, Any]) -> "Link | None":
                 f"--trainer.{name} works on one device only, and --device.dist_strategy is {strategy}. Leave out one of them."
             )
     from scena.backends.tensorflow.distribution import start_distribution
-    from scena.training.distribution.control_channel import Link
+    from scena.training.distribution.control_channel import ControlChannel
 
     distribution = start_distribution(params.device)
     params.device.workers, params.device.worker_index = [], None  # addresses belong to this process, not to the run
-    return None if distribution is None else Link(distribution)
+    return None if distribution is None else ControlChannel(distribution)
 
 
 @contextmanager
-def leading(team: "Team | None") -> Iterator[None]:
+def leading(replica_group: "ReplicaGroup | None") -> Iterator[None]:
     """When the block ends, however it does, the other processes of the training are let go."""
     status = 1
     try:
@@ -57,6 +57,6 @@ def leading(team: "Team | None") -> Iterator[None]:
         status = interruption.exit_status
         raise
     finally:
-        if team is not None:
+        if replica_group is not None:
             with suppress(WorkerLostError):  # it is gone already
-                team.end(status)
+                replica_group.end(status)

@@ -31,7 +31,7 @@ class Order(IntEnum):
     LAYERS = 8
 
 
-class Link:
+class ControlChannel:
     """Carries orders from the chief to all processes. With one process there is nobody to tell.
 
     Args:

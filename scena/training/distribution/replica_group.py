@@ -9,11 +9,11 @@ from typing import Any
 from scena.backends.tensorflow.distributed_engine import DistributedEngine
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
-from scena.training.distribution.control_channel import Link, Order
+from scena.training.distribution.control_channel import ControlChannel, Order
 from scena.training.loop import LONGEST_BLOCK, stacked
 
 
-class Team:
+class ReplicaGroup:
     """All replicas, seen from the process that decides.
 
     Args:
@@ -21,8 +21,8 @@ class Team:
         engine: runs the steps, in this process and together with the others.
     """
 
-    def __init__(self, link: Link, engine: DistributedEngine) -> None:
-        self._link = link
+    def __init__(self, channel: ControlChannel, engine: DistributedEngine) -> None:
+        self._channel = channel
         self._engine = engine
         self._stale = True
         self._in_step = True
@@ -37,27 +37,27 @@ class Team:
         """Gives all replicas what layers of the first keep beside their variables, and compiles their steps."""
         content = self._engine.pack_layers()
         with self._together():
-            self._link.tell(Order.LAYERS, content=base64.b64encode(zlib.compress(content)).decode())
+            self._channel.tell(Order.LAYERS, content=base64.b64encode(zlib.compress(content)).decode())
             self._engine.begin(content)
 
     def open(self, cursor: Cursor, repeat: bool) -> None:
         """Makes the other processes go on with their parts of the training data from here."""
         with self._together():
-            self._link.tell(Order.OPEN, int(repeat), cursor.to_json())
+            self._channel.tell(Order.OPEN, int(repeat), cursor.to_json())
 
     def close(self) -> None:
         """Makes them end their streams of training data."""
         with self._together():
-            self._link.tell(Order.CLOSE)
+            self._channel.tell(Order.CLOSE)
 
     def train(self, block: list[Batch]) -> list[dict[str, float]]:
         """One training step for each batch; returns each step's logs."""
         with self._together():
             if self._stale:
-                self._link.tell(Order.SPREAD)
+                self._channel.tell(Order.SPREAD)
                 self._engine.spread()
                 self._stale = False
-            self._link.tell(Order.TRAIN, len(block))
+            self._channel.tell(Order.TRAIN, len(block))
             logs, flags = train_block(self._engine, block)
         self.asked_to_stop = self.asked_to_stop or flags > 0
         return logs
@@ -65,13 +65,13 @@ class Team:
     def validate(self, pipeline: DataPipeline) -> dict[str, float]:
         """Validates with the present weights of the first replica; metrics must have been reset."""
         with self._together():
-            self._link.tell(Order.VALIDATE)
+            self._channel.tell(Order.VALIDATE)
             return validate(self._engine, pipeline)
 
     def end(self, status: int) -> None:
         """Lets the other processes leave; after an error in the middle of a common step they notice by themselves."""
         if self._in_step:
-            self._link.tell(Order.END, status)
+            self._channel.tell(Order.END, status)
 
     @contextmanager
     def _together(self) -> Iterator[None]:

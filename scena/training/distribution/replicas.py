@@ -9,22 +9,22 @@ from scena.backends.tensorflow.distributed_engine import DistributedEngine
 from scena.model.isolation import randomness_kept
 from scena.model.precision import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
-from scena.training.distribution.control_channel import Link
-from scena.training.distribution.replica_group import Team
+from scena.training.distribution.control_channel import ControlChannel
+from scena.training.distribution.replica_group import ReplicaGroup
 from scena.training.params import TrainerParams
 from scena.training.prepare import compile_model
 from scena.training.run import TrainedScenario
 
 
-def create_team(
+def create_replica_group(
     params: TrainerParams[Any, Any],
     scenario: TrainedScenario,
-    link: Link,
+    channel: ControlChannel,
     model: keras.Model,
     specs: tuple[Any, Any],
     steps: int | None,
     quantized: list[LayerState],
-) -> tuple[DistributedEngine, Team]:
+) -> tuple[DistributedEngine, ReplicaGroup]:
     """The engine of all replicas, and the chief's view of them.
 
     Args:
@@ -37,11 +37,11 @@ def create_team(
         quantized: the layers that are quantized.
     """
     models: list[Any] = [model]
-    for device in link.distribution.devices[1:]:
+    for device in channel.distribution.devices[1:]:
         with tf.device(device), randomness_kept(), precision_policy(params.precision):
             built = scenario.build()
             models.append(built.training_model(params.input_gradient_penalty))
             Layers(built.root, models[-1]).quantize(quantized)
             compile_model(params, built, models[-1], steps, distributed=True)
-    engine = DistributedEngine(link.distribution, models, *specs)
-    return engine, Team(link, engine)
+    engine = DistributedEngine(channel.distribution, models, *specs)
+    return engine, ReplicaGroup(channel, engine)

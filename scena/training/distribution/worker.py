@@ -8,7 +8,7 @@ from typing import Any
 
 from scena.data.batch import Cursor
 from scena.data.pipeline import BatchStream
-from scena.training.distribution.control_channel import Link, Order
+from scena.training.distribution.control_channel import ControlChannel, Order
 from scena.training.distribution.replica_group import train_block, validate
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams
@@ -19,7 +19,7 @@ from scena.training.stopping import StopRequests
 logger = logging.getLogger(__name__)
 
 
-def follow(link: Link, params: TrainerParams[Any, Any], scenario: TrainedScenario) -> None:
+def follow(channel: ControlChannel, params: TrainerParams[Any, Any], scenario: TrainedScenario) -> None:
     """Takes part in a training until the chief ends it.
 
     Raises:
@@ -27,22 +27,22 @@ def follow(link: Link, params: TrainerParams[Any, Any], scenario: TrainedScenari
         TrainingError: the chief ended with an error.
         WorkerLostError: another process is gone.
     """
-    cluster = link.distribution.cluster
+    cluster = channel.distribution.cluster
     assert cluster is not None
-    _, _, content = link.hear()
+    _, _, content = channel.hear()
     params.random_seed = content["seed"]
-    run = prepare_run(params, scenario, Path("."), layers=[], link=link)
+    run = prepare_run(params, scenario, Path("."), layers=[], channel=channel)
     logger.info("Training as %s; the chief writes all results.", cluster.name(cluster.index))
     requests = StopRequests()
     with requests.listening():
-        status = Follower(run, link, requests).run()
+        status = FollowingWorker(run, channel, requests).run()
     if status >= 128 or status == 75:
         raise TrainingInterrupted("The training was stopped; the chief has saved it.", status)
     if status:
         raise TrainingError("The chief ended with an error; its own output says which.")
 
 
-class Follower:
+class FollowingWorker:
     """Carries out orders.
 
     Args:
@@ -51,9 +51,9 @@ class Follower:
         requests: notices signals, which the chief is told about with the next step.
     """
 
-    def __init__(self, run: TrainingRun, link: Link, requests: StopRequests) -> None:
+    def __init__(self, run: TrainingRun, channel: ControlChannel, requests: StopRequests) -> None:
         self._run = run
-        self._link = link
+        self._channel = channel
         self._requests = requests
         self._engine: Any = run.engine
         self._stream: BatchStream | None = None
@@ -62,7 +62,7 @@ class Follower:
         """Until the end; returns the status that the chief leaves with."""
         try:
             while True:
-                order, number, content = self._link.hear()
+                order, number, content = self._channel.hear()
                 if order is Order.END:
                     return number
                 self._carry_out(order, number, content)

@@ -121,7 +121,7 @@ def test_batches_are_copied_to_the_device_ahead(folder: Path) -> None:
     from scena.data.tensorflow.image_pipeline import TensorEngine
 
     made = pipeline(folder, engine="tf.data")
-    engine = TensorEngine(made._work)
+    engine = TensorEngine(made._context)
     engine._device = "/device:CPU:0"
     batches = engine.batches(Cursor(), True)
     first = [next(batches) for _ in range(6)]

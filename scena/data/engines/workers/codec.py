@@ -1,4 +1,4 @@
-"""How pieces and batches lie in a slot: arrays as raw bytes, and a header that says where they are.
+"""How chunks and batches lie in a slot: arrays as raw bytes, and a header that says where they are.
 
 Nothing is pickled: headers are plain values (scena/data/stages/sample_codec.py). Arrays are written once and read where they lie.
 """
@@ -15,7 +15,7 @@ from scena.data.engines.workers.memory import Bytes, SharedMemory, aligned
 from scena.data.errors import DataError
 from scena.data.sample import Sample
 from scena.data.stages.collate import Layout, split
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 from scena.data.stages.sample_codec import (
     WHAT_TRAVELS,
     NotPlainError,
@@ -26,7 +26,7 @@ from scena.data.stages.sample_codec import (
     unpack,
     unpack_samples,
 )
-from scena.data.stages.stages import Piece
+from scena.data.stages.stages import Chunk
 
 LARGE = 1 << 16
 Array = np.ndarray[Any, Any]
@@ -119,22 +119,22 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return found
 
 
-def write_batch(work: Work, writer: SlotWriter, piece: Piece) -> Any:
+def write_batch(context: PipelineContext, writer: SlotWriter, chunk: Chunk) -> Any:
     """Builds a batch in the slot; None if there is nothing to build."""
-    last = work.segments[-1]
-    several = len(work.segments) > 1  # in a pipeline of one segment, the feed has dropped it already
-    short = several and last.parallel and len(piece.samples) < last.piece and work.pipeline.batch_drop_remainder
-    if not piece.samples or short:
+    last = context.stages[-1]
+    several = len(context.stages) > 1  # in a pipeline of one stage, the feed has dropped it already
+    short = several and last.parallel and len(chunk.samples) < last.chunk_size and context.pipeline.batch_drop_remainder
+    if not chunk.samples or short:
         return None
-    arrays = work.collator.collate(piece.samples, writer.allocate)
-    named = {key: array for (_, key), array in zip(work.collator.keys(), arrays, strict=True)}
-    meta, size = meta_and_size(work, piece, named)
+    arrays = context.collator.collate(chunk.samples, writer.allocate)
+    named = {key: array for (_, key), array in zip(context.collator.keys(), arrays, strict=True)}
+    meta, size = meta_and_size(context, chunk, named)
     placed = writer.placed
     arrays_of_meta: list[Any] = []
     try:
         packed = _pack_meta(meta, arrays_of_meta)
     except NotPlainError as error:
-        sample = piece.samples[0] if len(piece.samples) == 1 else None
+        sample = chunk.samples[0] if len(chunk.samples) == 1 else None
         raise DataError(
             f"The meta of {sample.identity() if sample else 'a sample'} cannot travel between processes: it holds a {error}. "
             f"It may hold {WHAT_TRAVELS}. Use num_processes=0, or let a processor replace it."
@@ -163,13 +163,13 @@ def read_batch(keys: list[tuple[str, str]], view: Bytes, stored: Any, cursor: Cu
     return Batch(inputs, targets, meta, size, cursor)
 
 
-def write_piece(writer: SlotWriter, piece: Piece) -> Any:
-    """Writes the samples of a piece."""
-    offsets = None if piece.offsets is None else list(piece.offsets)
-    return offsets, writer.samples(piece.samples)
+def write_chunk(writer: SlotWriter, chunk: Chunk) -> Any:
+    """Writes the samples of a chunk."""
+    offsets = None if chunk.offsets is None else list(chunk.offsets)
+    return offsets, writer.samples(chunk.samples)
 
 
-def read_piece(view: Bytes, stored: Any) -> tuple[Sequence[int] | None, list[Sample]]:
-    """The offsets and the samples of a piece."""
+def read_chunk(view: Bytes, stored: Any) -> tuple[Sequence[int] | None, list[Sample]]:
+    """The offsets and the samples of a chunk."""
     offsets, samples = stored
     return offsets, read_samples(view, samples)

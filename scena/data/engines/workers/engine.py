@@ -6,14 +6,14 @@ from typing import Any
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import cursor_after, empty
-from scena.data.engines.workers.codec import read_batch, read_header, read_piece
+from scena.data.engines.workers.codec import read_batch, read_chunk, read_header
 from scena.data.engines.workers.memory import Bytes, Lease
 from scena.data.engines.workers.nodes import Begin, End, Group
 from scena.data.engines.workers.pool import WorkerPool
 from scena.data.engines.workers.router import Router
 from scena.data.errors import WorkerError
 from scena.data.sample import Sample
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 
 logger = logging.getLogger("scena.data")
 
@@ -23,16 +23,16 @@ RESTARTS_WITHOUT_PROGRESS = 3
 class ParallelEngine:
     """Yields batches from a cursor on, made by `processes` workers; keeps the workers for the next time."""
 
-    def __init__(self, work: Work, processes: int) -> None:
-        self.work = work
+    def __init__(self, context: PipelineContext, processes: int) -> None:
+        self.context = context
         self.processes = processes
-        self.pool = WorkerPool(work, processes)
+        self.pool = WorkerPool(context, processes)
 
     def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
         failures = 0
         if self.pool.closed:  # a worker died in an earlier stream
-            self.pool = WorkerPool(self.work, self.processes)
+            self.pool = WorkerPool(self.context, self.processes)
         while True:
             try:
                 for batch in self._batches(cursor, repeat):
@@ -40,27 +40,27 @@ class ParallelEngine:
                     yield batch
                 return
             except WorkerError as error:
-                died = self.pool.closed and self.work.pipeline.on_worker_death == "restart"
+                died = self.pool.closed and self.context.pipeline.on_worker_death == "restart"
                 failures += 1
                 if not died or failures > RESTARTS_WITHOUT_PROGRESS:
                     raise
                 logger.warning("%s Starting again after %s.", error, cursor)
                 self.close()
-                self.pool = WorkerPool(self.work, self.processes)
+                self.pool = WorkerPool(self.context, self.processes)
 
     def _batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
-        keys = self.work.collator.keys()
+        keys = self.context.collator.keys()
         for group, view, rows in self._groups(cursor, repeat):
-            for (number, _, last, _, after), stored in zip(group.pieces, rows, strict=True):
+            for (number, _, last, _, after), stored in zip(group.chunks, rows, strict=True):
                 if stored is not None:
                     batch = read_batch(keys, view, stored, cursor_after(group.epoch, number, last, after))
-                    yield batch if self.work.shard is None else self.work.shard.mark(batch, after)
+                    yield batch if self.context.shard is None else self.context.shard.mark(batch, after)
 
     def samples(self) -> Iterator[Sample]:
         """The samples of one epoch, for a pipeline that does not end in batches."""
         for _, view, rows in self._groups(Cursor(), False):
             for stored in rows:
-                yield from read_piece(view, stored)[1]
+                yield from read_chunk(view, stored)[1]
 
     def _groups(self, cursor: Cursor, repeat: bool) -> Iterator[tuple[Group, Bytes, list[Any]]]:
         pool = self.pool
@@ -72,8 +72,8 @@ class ParallelEngine:
                 if isinstance(event, Begin):
                     count = int(event.resumed)
                 elif isinstance(event, End):
-                    if not count and self.work.batching:
-                        raise empty(self.work)
+                    if not count and self.context.batching:
+                        raise empty(self.context)
                     if not repeat:
                         return
                 else:

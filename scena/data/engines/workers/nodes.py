@@ -1,4 +1,4 @@
-"""The nodes of the router: ordered inboxes with room for a bounded number of pieces."""
+"""The nodes of the router: ordered inboxes with room for a bounded number of chunks."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
@@ -45,7 +45,7 @@ class FinalQueue:
         """Batches that may still be prepared."""
         return self._limit() - self._count
 
-    def hungry(self) -> bool:
+    def below_low_water(self) -> bool:
         """Whether it is time to prepare more."""
         return 4 * self._count <= 3 * self._limit()
 
@@ -63,7 +63,7 @@ class FinalQueue:
         return event
 
     def _cost(self, event: Any) -> int:
-        return len(event.pieces) if isinstance(event, Group) else 1
+        return len(event.chunks) if isinstance(event, Group) else 1
 
     def drop(self) -> None:
         """Gives back slots that nobody will read."""
@@ -89,14 +89,14 @@ class End:
 
 
 class Group:
-    """Consecutive pieces: to be read by index, or in one slot."""
+    """Consecutive chunks: to be read by index, or in one slot."""
 
-    def __init__(self, epoch: int, source: list[int] | None, pieces: list[Any]) -> None:
+    def __init__(self, epoch: int, source: list[int] | None, chunks: list[Any]) -> None:
         self.epoch = epoch
         self.source = source
         """[slot, offset, length of the header], None if the samples are still to be read."""
-        self.pieces = pieces
-        """[number, first ordinal, last ordinal + 1, indices or None, position after it] of each piece."""
+        self.chunks = chunks
+        """[number, first ordinal, last ordinal + 1, indices or None, position after it] of each chunk."""
 
 
 class Failed:
@@ -126,7 +126,7 @@ class Following(Protocol):
         """Takes the next event of the stream."""
 
     def room(self) -> int:
-        """Pieces that it has room for."""
+        """Chunks that it has room for."""
         ...
 
 
@@ -143,9 +143,9 @@ class Entry:
     def finish(self, slot: int, start: int, length: int, seconds: float, size: int, skipped: list[str]) -> None:
         """The task is done; its results are in a slot."""
         assert self.group is not None
-        pieces = [[number, first, last, None, after] for number, first, last, _, after in self.group.pieces]
-        self.event = Group(self.group.epoch, [slot, start, length], pieces)
-        self.node.measured(seconds / len(pieces), size / len(pieces))
+        chunks = [[number, first, last, None, after] for number, first, last, _, after in self.group.chunks]
+        self.event = Group(self.group.epoch, [slot, start, length], chunks)
+        self.node.measured(seconds / len(chunks), size / len(chunks))
         if skipped:
             self.node.router.skip(skipped)
 
@@ -157,15 +157,15 @@ class Entry:
 class ParallelNode:
     """Gives groups to the workers, and their results on in order."""
 
-    def __init__(self, router: "Router", place: int) -> None:
+    def __init__(self, router: "Router", stage_index: int) -> None:
         self.router = router
-        self.place = place
+        self.stage_index = stage_index
         self.following: Following
         self.inbox: deque[Any] = deque()
         self._order: deque[Entry] = deque()
         self._running = 0
         self._next = 0
-        self._inner = place < len(router.work.segments) - 1
+        self._inner = stage_index < len(router.context.stages) - 1
         self._seconds = 0.0
 
     def wants(self) -> bool:
@@ -173,8 +173,8 @@ class ParallelNode:
         return len(self.inbox) < 2 and self.room() > 0
 
     def room(self) -> int:
-        """Pieces that may still come."""
-        waiting = sum(len(event.pieces) for event in self.inbox if isinstance(event, Group))
+        """Chunks that may still come."""
+        waiting = sum(len(event.chunks) for event in self.inbox if isinstance(event, Group))
         if self._inner:
             return 2 * len(self.router.pool.workers) * max(1, self.router.group) + 2 - waiting - self._running
         return self.following.room() - waiting - self._running
@@ -188,7 +188,7 @@ class ParallelNode:
         while self._order and self._order[0].event is not None:
             entry = self._order.popleft()
             if entry.group is not None:
-                self._running -= len(entry.group.pieces)
+                self._running -= len(entry.group.chunks)
             self.following.accept(entry.event)
         while self.inbox:
             if isinstance(self.inbox[0], Group):
@@ -211,16 +211,16 @@ class ParallelNode:
         number = router.tasks
         entry = Entry(self, group)
         self._order.append(entry)
-        self._running += len(group.pieces)
+        self._running += len(group.chunks)
         router.given[member][number] = entry
-        pieces = [piece[:4] for piece in group.pieces]
+        chunks = [chunk[:4] for chunk in group.chunks]
         slot = router.pool.slots.take()
-        member.send([router.generation, number, self.place, group.epoch, slot, group.source, pieces])
+        member.send([router.generation, number, self.stage_index, group.epoch, slot, group.source, chunks])
 
     def measured(self, seconds: float, size: float) -> None:
-        """Learns how long a piece takes; groups light ones."""
+        """Learns how long a chunk takes; groups light ones."""
         self._seconds = 0.5 * self._seconds + 0.5 * seconds if self._seconds else seconds
-        if self.place == 0:
+        if self.stage_index == 0:
             wanted = min(TARGET_SECONDS / max(self._seconds, 1e-6), TARGET_BYTES / max(size, 1.0))
             self.router.group = int(max(1, min(self.router.pool.group, wanted)))
         if not self._inner:
@@ -233,15 +233,15 @@ class ParallelNode:
 
 
 class SerialNode:
-    """Passes everything to the one process of its segment, and on what comes back."""
+    """Passes everything to the one process of its stage, and on what comes back."""
 
-    def __init__(self, router: "Router", place: int, member: "Member") -> None:
+    def __init__(self, router: "Router", stage_index: int, member: "Member") -> None:
         self.router = router
-        self.place = place
+        self.stage_index = stage_index
         self.member = member
         self.following: Following
         self.inbox: deque[Any] = deque()
-        self._source = router.work.segments[place].source
+        self._source = router.context.stages[stage_index].source
         self._unread = 0
         self._granted = 0
         self._epochs = 0
@@ -254,8 +254,8 @@ class SerialNode:
         return self._epochs < 2 if self._source else len(self.inbox) < 2 and self.room() > 0
 
     def room(self) -> int:
-        """Pieces that may still come."""
-        waiting = sum(len(event.pieces) for event in self.inbox if isinstance(event, Group))
+        """Chunks that may still come."""
+        waiting = sum(len(event.chunks) for event in self.inbox if isinstance(event, Group))
         return 2 * self.router.pool.group + 2 - waiting - self._unread
 
     def accept(self, event: Any) -> None:
@@ -270,11 +270,11 @@ class SerialNode:
         while self.inbox and (self._unread <= 2 * self.router.pool.group or not isinstance(self.inbox[0], Group)):
             event = self.inbox.popleft()
             if isinstance(event, Group):
-                self._unread += len(event.pieces)
-                self._given.append(len(event.pieces))
-                self.member.send(["pieces", generation, event.source, event.pieces])
+                self._unread += len(event.chunks)
+                self._given.append(len(event.chunks))
+                self.member.send(["pieces", generation, event.source, event.chunks])
             elif isinstance(event, Begin):
-                self.member.send(["epoch", generation, event.epoch, event.positions[self.place]])
+                self.member.send(["epoch", generation, event.epoch, event.positions[self.stage_index]])
                 self._begun.append(event)
             elif isinstance(event, End):
                 self.member.send(["end", generation])
@@ -289,17 +289,17 @@ class SerialNode:
         """A message of its process."""
         slots = self.router.pool.slots
         if kind == "out":
-            _, _, epoch, slot, start, length, size, pieces, skipped = message
+            _, _, epoch, slot, start, length, size, chunks, skipped = message
             if not current:
                 slots.give(slot)
                 return
             self._granted -= 1
-            self._pieces_per_slot = max(float(len(pieces)), 0.9 * self._pieces_per_slot)
+            self._pieces_per_slot = max(float(len(chunks)), 0.9 * self._pieces_per_slot)
             if skipped:
                 self.router.skip(skipped)
-            if self.place == len(self.router.work.segments) - 1:
-                self.router.final.measured(size / len(pieces))
-            self.following.accept(Group(epoch, [slot, start, length], pieces))
+            if self.stage_index == len(self.router.context.stages) - 1:
+                self.router.final.measured(size / len(chunks))
+            self.following.accept(Group(epoch, [slot, start, length], chunks))
         elif kind == "free":
             for slot in message[2]:
                 slots.give(slot)

@@ -16,7 +16,7 @@ from scena.data.engines.workers.config import stored_collator, stored_params
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
 from scena.data.engines.workers.streams import StreamServer
 from scena.data.generator import is_shared
-from scena.data.stages.context import Work
+from scena.data.stages.context import PipelineContext
 
 logger = logging.getLogger("scena.data")
 
@@ -75,34 +75,34 @@ class Member:
 
 
 class WorkerPool:
-    """`processes` workers for parallel segments, and one process for each serial segment."""
+    """`processes` workers for parallel stages, and one process for each serial stage."""
 
-    def __init__(self, work: Work, processes: int) -> None:
-        self.work = work
+    def __init__(self, context: PipelineContext, processes: int) -> None:
+        self.context = context
         self.memory = SharedMemory()
         self.slots = SlotPool()
         self.generation = 0
         self.closed = False
-        self.group = max(1, min(16, work.pipeline.prefetch // (2 * max(1, processes))))
+        self.group = max(1, min(16, context.pipeline.prefetch // (2 * max(1, processes))))
         self.workers: list[Member] = []
         self.streams: dict[int, Member] = {}
         members: list[Member] = []
         self._finalizer = weakref.finalize(self, _close, members, self.memory)
-        config = _config(work, self.group)
-        if any(segment.parallel for segment in work.segments):
+        config = _config(context, self.group)
+        if any(stage.parallel for stage in context.stages):
             for number in range(processes):
                 self.workers.append(_start(f"worker {number}", {**config, "place": None}, self.memory))
                 members.append(self.workers[-1])
-        for place, segment in enumerate(work.segments):
-            if not segment.parallel:
-                local = segment.source and work.main_source
-                name = "source" if segment.source else f"serial worker {place}"
-                self.streams[place] = (
-                    _start_thread(work, place, self.group, self.memory)
+        for stage_index, stage in enumerate(context.stages):
+            if not stage.parallel:
+                local = stage.source and context.main_source
+                name = "source" if stage.source else f"serial worker {stage_index}"
+                self.streams[stage_index] = (
+                    _start_thread(context, stage_index, self.group, self.memory)
                     if local
-                    else _start(name, {**config, "place": place}, self.memory)
+                    else _start(name, {**config, "place": stage_index}, self.memory)
                 )
-                members.append(self.streams[place])
+                members.append(self.streams[stage_index])
 
     @property
     def members(self) -> list[Member]:
@@ -131,21 +131,21 @@ def _close(members: list[Member], memory: SharedMemory) -> None:
     memory.close()
 
 
-def _config(work: Work, group: int) -> dict[str, Any]:
+def _config(context: PipelineContext, group: int) -> dict[str, Any]:
     return {
-        "mode": work.mode.value,
-        "seed": work.seed,
+        "mode": context.mode.value,
+        "seed": context.seed,
         "group": group,
-        "pipeline": stored_params(work.pipeline),
-        "data": stored_params(work.data),
-        "processors": stored_params(work.processors),
-        "collator": stored_collator(work.collator) if work.batching else None,
-        "source": None if work.main_source or is_shared(work.source) else stored_params(work.source),
-        "store": [work.source.descriptor, work.source.path and str(work.source.path)]
-        if is_shared(work.source)
+        "pipeline": stored_params(context.pipeline),
+        "data": stored_params(context.data),
+        "processors": stored_params(context.processors),
+        "collator": stored_collator(context.collator) if context.batching else None,
+        "source": None if context.main_source or is_shared(context.source) else stored_params(context.source),
+        "store": [context.source.descriptor, context.source.path and str(context.source.path)]
+        if is_shared(context.source)
         else None,
-        "steps": [work.first_step, work.last_step],
-        "random_access": work.random_access,
+        "steps": [context.first_step, context.last_step],
+        "random_access": context.random_access,
         # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.
         "die_with_thread": threading.current_thread() is threading.main_thread(),
     }
@@ -172,10 +172,10 @@ def _start(name: str, config: dict[str, Any], memory: SharedMemory) -> Member:
     return member
 
 
-def _start_thread(work: Work, place: int, group: int, memory: SharedMemory) -> Member:
+def _start_thread(context: PipelineContext, stage_index: int, group: int, memory: SharedMemory) -> Member:
     ours, theirs = Channel.pair()
     member = Member("source in the main process", ours, None, -1)
-    server = StreamServer(theirs, memory, work, place, group)
+    server = StreamServer(theirs, memory, context, stage_index, group)
     member.thread = threading.Thread(target=server.run, name="scena-source", daemon=True)
     member.thread.start()
     return member

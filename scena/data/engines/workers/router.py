@@ -1,7 +1,7 @@
-"""Moves pieces between the processes of a pool, in the parent: it hands over slots, never their contents.
+"""Moves chunks between the processes of a pool, in the parent: it hands over slots, never their contents.
 
-Each segment is a node with an ordered inbox. A node of a parallel segment gives tasks to whichever worker is free and puts
-the results back into order; a node of a serial segment passes everything to its one process. What leaves the last node
+Each stage is a node with an ordered inbox. A node of a parallel stage gives tasks to whichever worker is free and puts
+the results back into order; a node of a serial stage passes everything to its one process. What leaves the last node
 are batches for the consumer. All of it runs in one background thread.
 """
 
@@ -19,7 +19,7 @@ from scena.data.engines.workers.codec import pack_indices
 from scena.data.engines.workers.nodes import Begin, End, Entry, Failed, FinalQueue, Group, ParallelNode, SerialNode
 from scena.data.engines.workers.pool import Member, WorkerPool
 from scena.data.errors import DataError
-from scena.data.stages.feed import feed_start, index_pieces, starts
+from scena.data.stages.feed import feed_start, index_chunks, starts
 
 PATIENCE_SECONDS = 30
 """After waiting so long for a batch, the log says what the workers are at."""
@@ -32,10 +32,10 @@ class Router:
 
     def __init__(self, pool: WorkerPool, cursor: Cursor, repeat: bool) -> None:
         self.pool = pool
-        self.work = pool.work
+        self.context = pool.context
         pool.generation += 1
         self.generation = pool.generation
-        self.limit = max(pool.work.pipeline.prefetch, len(pool.workers) + 1)
+        self.limit = max(pool.context.pipeline.prefetch, len(pool.workers) + 1)
         self.group = 1
         self.tasks = 0
         self.given: dict[Member, dict[int, Entry]] = {worker: {} for worker in pool.workers}
@@ -44,8 +44,12 @@ class Router:
         self._exhausted = False
         self.final = FinalQueue(self)
         self.nodes: list[ParallelNode | SerialNode] = []
-        for place, segment in enumerate(self.work.segments):
-            node = ParallelNode(self, place) if segment.parallel else SerialNode(self, place, pool.streams[place])
+        for stage_index, stage in enumerate(self.context.stages):
+            node = (
+                ParallelNode(self, stage_index)
+                if stage.parallel
+                else SerialNode(self, stage_index, pool.streams[stage_index])
+            )
             self.nodes.append(node)
         for node, following in zip(self.nodes, [*self.nodes[1:], self.final], strict=True):
             node.following = following
@@ -80,8 +84,8 @@ class Router:
                         PATIENCE_SECONDS,
                         self._doing() or "Nothing is at work.",
                     )
-            hungry = self.final.hungry()
-        if hungry:
+            below_low_water = self.final.below_low_water()
+        if below_low_water:
             self._wake()
         if isinstance(event, Failed):
             raise event.error
@@ -104,9 +108,9 @@ class Router:
         texts = []
         for member, tasks in self.given.items():
             for entry in list(tasks.values())[:1]:
-                pieces = entry.group.pieces if entry.group is not None else []
-                if pieces:
-                    texts.append(f"The {member.name} is at samples {pieces[0][1]} to {pieces[-1][2] - 1} of its epoch.")
+                chunks = entry.group.chunks if entry.group is not None else []
+                if chunks:
+                    texts.append(f"The {member.name} is at samples {chunks[0][1]} to {chunks[-1][2] - 1} of its epoch.")
         return " ".join(texts)
 
     def _wake(self) -> None:
@@ -195,32 +199,32 @@ class Router:
 
     def skip(self, identities: list[str]) -> None:
         """Counts samples that a worker left out."""
-        if self.work.skipped is not None:
+        if self.context.skipped is not None:
             try:
                 for identity in identities:
-                    self.work.skipped.add(identity)
+                    self.context.skipped.add(identity)
             except DataError as error:
                 self._failure = self._failure or error
 
     def _enough(self, samples: float) -> float:
-        """Pieces of a task while so many samples are left: fewer towards the end, so that all workers end together."""
-        left = samples / (self.work.segments[0].piece * 2 * max(1, len(self.pool.workers)))
+        """Chunks of a task while so many samples are left: fewer towards the end, so that all workers end together."""
+        left = samples / (self.context.stages[0].chunk_size * 2 * max(1, len(self.pool.workers)))
         return min(self.group, left)
 
     def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[Begin | End | Group]:
-        work = self.work
+        context = self.context
         while True:
-            positions = starts(work.segments, cursor.state)
+            positions = starts(context.stages, cursor.state)
             yield Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
-            if not work.segments[0].source:
-                pieces = index_pieces(work, cursor.epoch, cursor, feed_start(work.segments, positions))
-                total = len(work.order(cursor.epoch))
+            if not context.stages[0].source:
+                chunks = index_chunks(context, cursor.epoch, cursor, feed_start(context.stages, positions))
+                total = len(context.order(cursor.epoch))
                 group: list[Any] = []
-                for piece in pieces:
-                    assert piece.indices is not None
-                    indices = pack_indices(piece.indices)
-                    group.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, indices, piece.after])
-                    if len(group) >= self._enough(math.inf if repeat else total - piece.ordinals[-1]):
+                for chunk in chunks:
+                    assert chunk.indices is not None
+                    indices = pack_indices(chunk.indices)
+                    group.append([chunk.number, chunk.ordinals[0], chunk.ordinals[-1] + 1, indices, chunk.after])
+                    if len(group) >= self._enough(math.inf if repeat else total - chunk.ordinals[-1]):
                         yield Group(cursor.epoch, None, group)
                         group = []
                 if group:

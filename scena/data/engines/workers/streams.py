@@ -1,4 +1,4 @@
-"""The loop of a process (or thread) that runs one serial segment: it sees every piece of the stream, in order."""
+"""The loop of a process (or thread) that runs one serial stage: it sees every chunk of the stream, in order."""
 
 import time
 from collections import deque
@@ -8,16 +8,16 @@ from typing import Any
 from scena.data.engines.workers.channel import Channel, describe_failure
 from scena.data.engines.workers.codec import (
     SlotWriter,
+    read_chunk,
     read_header,
-    read_piece,
     unpack_indices,
     write_batch,
-    write_piece,
+    write_chunk,
 )
 from scena.data.engines.workers.memory import Lease, Returns, SharedMemory
-from scena.data.stages.context import Work
-from scena.data.stages.stages import Piece
-from scena.data.stages.stream_stage import StreamSegment
+from scena.data.stages.context import PipelineContext
+from scena.data.stages.stages import Chunk
+from scena.data.stages.stream_stage import StreamStage
 
 FLUSH_SECONDS = 0.002
 FLUSH_BYTES = 1 << 20
@@ -32,14 +32,16 @@ class _Closed(BaseException):
 
 
 class StreamServer:
-    """Runs epoch after epoch of one serial segment, as fast as it is granted slots for its output."""
+    """Runs epoch after epoch of one serial stage, as fast as it is granted slots for its output."""
 
-    def __init__(self, channel: Channel, memory: SharedMemory, work: Work, place: int, group: int) -> None:
+    def __init__(
+        self, channel: Channel, memory: SharedMemory, context: PipelineContext, stage_index: int, group: int
+    ) -> None:
         self._channel = channel
         self._memory = memory
-        self._work = work
-        self._place = place
-        self._segment = work.segments[place]
+        self._context = context
+        self._stage_index = stage_index
+        self._stage = context.stages[stage_index]
         self._group = group
         self._generation = -1
         self._slots: deque[int] = deque()
@@ -47,7 +49,7 @@ class StreamServer:
         self._inbox: deque[Any] = deque()
         self._writer: SlotWriter | None = None
         self._results: list[Any] = []
-        self._pieces: list[Any] = []
+        self._chunks: list[Any] = []
         self._started = 0.0
         self._epoch = 0
 
@@ -86,49 +88,49 @@ class StreamServer:
     def _run_epoch(self, epoch: int, position: Any) -> None:
         self._epoch = epoch
         self._send(["begin", self._generation, epoch])
-        stream = StreamSegment(self._work, self._place, epoch)
-        for piece in stream.run(None if self._segment.source else self._input(), position):
-            self._emit(piece)
+        stream = StreamStage(self._context, self._stage_index, epoch)
+        for chunk in stream.run(None if self._stage.source else self._input(), position):
+            self._emit(chunk)
         self._flush()
-        self._send(["over", self._generation, epoch, self._work.take_skipped()])
+        self._send(["over", self._generation, epoch, self._context.take_skipped()])
 
-    def _input(self) -> Iterator[Piece]:
+    def _input(self) -> Iterator[Chunk]:
         while True:
             while not self._inbox:
                 self._wait()
             message = self._inbox.popleft()
             if message[0] == "end":
                 return
-            _, generation, source, pieces = message
+            _, generation, source, chunks = message
             stored: Any = None
             view: Any = None
             if source is not None:
                 view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
                 stored = read_header(view, source[1], source[2])
-            for row, (number, first, last, indices, after) in enumerate(pieces):
-                piece = Piece(number, range(first, last), indices=unpack_indices(indices), after=after)
+            for row, (number, first, last, indices, after) in enumerate(chunks):
+                chunk = Chunk(number, range(first, last), indices=unpack_indices(indices), after=after)
                 if stored is not None:
-                    piece.offsets, piece.samples = read_piece(view, stored[row])
+                    chunk.offsets, chunk.samples = read_chunk(view, stored[row])
                 else:
-                    self._work.load_into(piece)
-                yield piece
-            piece.samples = []
+                    self._context.load_into(chunk)
+                yield chunk
+            chunk.samples = []
             view = None
             self._send(["free", generation, self._returns.take()])
 
-    def _emit(self, piece: Piece) -> None:
+    def _emit(self, chunk: Chunk) -> None:
         if self._writer is None:
             while not self._slots:
                 self._wait()
             self._writer = SlotWriter(self._memory, self._slots.popleft())
             self._started = time.perf_counter()
-        if self._segment.batches and self._work.batching:
-            self._results.append(write_batch(self._work, self._writer, piece))
+        if self._stage.batches and self._context.batching:
+            self._results.append(write_batch(self._context, self._writer, chunk))
         else:
-            self._results.append(write_piece(self._writer, piece))
-        self._pieces.append([piece.number, piece.ordinals[0], piece.ordinals[-1] + 1, None, piece.after])
+            self._results.append(write_chunk(self._writer, chunk))
+        self._chunks.append([chunk.number, chunk.ordinals[0], chunk.ordinals[-1] + 1, None, chunk.after])
         waited = time.perf_counter() - self._started
-        if waited > FLUSH_SECONDS or self._writer.size > FLUSH_BYTES or len(self._pieces) >= self._group:
+        if waited > FLUSH_SECONDS or self._writer.size > FLUSH_BYTES or len(self._chunks) >= self._group:
             self._flush()
 
     def _flush(self) -> None:
@@ -136,9 +138,9 @@ class StreamServer:
             return
         header = self._writer.header(self._results)
         slot, size = self._writer.slot, self._writer.size
-        skipped = self._work.take_skipped()
-        self._send(["out", self._generation, self._epoch, slot, *header, size, self._pieces, skipped])
-        self._writer, self._results, self._pieces = None, [], []
+        skipped = self._context.take_skipped()
+        self._send(["out", self._generation, self._epoch, slot, *header, size, self._chunks, skipped])
+        self._writer, self._results, self._chunks = None, [], []
 
     def _wait(self) -> None:
         """Takes one message; what is ready goes out first, somebody may be waiting for it."""
@@ -154,7 +156,7 @@ class StreamServer:
             self._send(["unused", message[1], unused])
             self._slots.clear()
             self._inbox.clear()
-            self._writer, self._results, self._pieces = None, [], []
+            self._writer, self._results, self._chunks = None, [], []
             self._generation = message[1]
             raise _Reset
         if kind == "slot":

@@ -1,4 +1,4 @@
-"""The loop of a worker that runs pieces of parallel segments."""
+"""The loop of a worker that runs chunks of parallel stages."""
 
 import time
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from scena.data.engines.workers.channel import Channel, describe_failure
 from scena.data.engines.workers.codec import (
     SlotWriter,
+    read_chunk,
     read_header,
-    read_piece,
     unpack_indices,
     write_batch,
-    write_piece,
+    write_chunk,
 )
 from scena.data.engines.workers.memory import Lease, Returns, SharedMemory
-from scena.data.stages.context import Work
-from scena.data.stages.parallel_stage import ParallelSegment
-from scena.data.stages.stages import Piece
+from scena.data.stages.context import PipelineContext
+from scena.data.stages.parallel_stage import ParallelStage
+from scena.data.stages.stages import Chunk
 
 _POOL = 16 * 1024
 _ENOUGH = 128
@@ -40,7 +40,7 @@ class HoleFiller:
     def fill(self) -> None:
         """Fills the holes that there are now."""
         while len(self._held) < _MOST:
-            found = [place + 0.5 for place in range(_ENOUGH)]  # a float takes as much as an int
+            found = [stage_index + 0.5 for stage_index in range(_ENOUGH)]  # a float takes as much as an int
             pool = id(found[-1]) // _POOL
             elsewhere = [number for number in found if id(number) // _POOL != pool]
             if not elsewhere:
@@ -51,13 +51,13 @@ class HoleFiller:
 class TaskServer:
     """Takes tasks from its channel, in order, until the channel ends."""
 
-    def __init__(self, channel: Channel, memory: SharedMemory, work: Work) -> None:
+    def __init__(self, channel: Channel, memory: SharedMemory, context: PipelineContext) -> None:
         self._channel = channel
         self._memory = memory
-        self._work = work
+        self._context = context
         self._returns = Returns()
         self._holes = HoleFiller()
-        self._segments: dict[int, ParallelSegment] = {}
+        self._stages: dict[int, ParallelStage] = {}
 
     def run(self) -> None:
         """Serves until the parent closes the channel."""
@@ -74,35 +74,35 @@ class TaskServer:
             self._channel.send(reply)
 
     def _task(
-        self, generation: int, task: int, place: int, epoch: int, slot: int, source: Any, pieces: Any
+        self, generation: int, task: int, stage_index: int, epoch: int, slot: int, source: Any, chunks: Any
     ) -> list[Any]:
         start = time.perf_counter()
         writer = SlotWriter(self._memory, slot)
         try:
-            results = self._results(writer, place, epoch, source, pieces)
+            results = self._results(writer, stage_index, epoch, source, chunks)
             header = writer.header(results)
         except Exception as error:
             return ["error", generation, task, slot, *describe_failure(error)]
-        skipped = self._work.take_skipped()
+        skipped = self._context.take_skipped()
         seconds = time.perf_counter() - start
         return ["done", generation, task, slot, *header, seconds, writer.size, skipped]
 
-    def _results(self, writer: SlotWriter, place: int, epoch: int, source: Any, pieces: Any) -> list[Any]:
-        if place not in self._segments:
-            self._segments[place] = ParallelSegment(self._work, self._work.segments[place])
-        segment = self._segments[place]
+    def _results(self, writer: SlotWriter, stage_index: int, epoch: int, source: Any, chunks: Any) -> list[Any]:
+        if stage_index not in self._stages:
+            self._stages[stage_index] = ParallelStage(self._context, self._context.stages[stage_index])
+        stage = self._stages[stage_index]
         stored = None
         if source is not None:
             view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
             stored = read_header(view, source[1], source[2])
         results = []
-        for row, (number, first, last, indices) in enumerate(pieces):
-            piece = Piece(number, range(first, last), indices=unpack_indices(indices))
+        for row, (number, first, last, indices) in enumerate(chunks):
+            chunk = Chunk(number, range(first, last), indices=unpack_indices(indices))
             if stored is not None:
-                piece.offsets, piece.samples = read_piece(view, stored[row])
-            made = segment.run(piece, epoch)
-            if segment.segment.batches and self._work.batching:
-                results.append(write_batch(self._work, writer, made))
+                chunk.offsets, chunk.samples = read_chunk(view, stored[row])
+            made = stage.run(chunk, epoch)
+            if stage.stage.batches and self._context.batching:
+                results.append(write_batch(self._context, writer, made))
             else:
-                results.append(write_piece(writer, made))
+                results.append(write_chunk(writer, made))
         return results

@@ -31,14 +31,14 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
     from scena.data.engines.workers.tasks import TaskServer
 
     try:
-        work = _work(config)
+        context = _context(config)
         memory = SharedMemory(memory_descriptor)
-        place = config["place"]
+        stage_index = config["place"]
         server: Any
-        if place is None:
-            server = TaskServer(channel, memory, work)
+        if stage_index is None:
+            server = TaskServer(channel, memory, context)
         else:
-            server = StreamServer(channel, memory, work, place, config["group"])
+            server = StreamServer(channel, memory, context, stage_index, config["group"])
         heavy = [name for name in ("tensorflow", "keras", "torch", "jax") if name in sys.modules]
         channel.send(["ready", heavy])
     except Exception as error:
@@ -50,10 +50,10 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
         return
 
 
-def _work(config: dict[str, Any]) -> Any:
+def _context(config: dict[str, Any]) -> Any:
     from scena.data.engines.workers.config import restored_collator, restored_params
     from scena.data.params import PipelineMode
-    from scena.data.stages.context import Work
+    from scena.data.stages.context import PipelineContext
 
     mode = PipelineMode(config["mode"])
     collator = config["collator"]
@@ -64,7 +64,7 @@ def _work(config: dict[str, Any]) -> Any:
         source = StoredSamples(config["store"][0], mode, config["store"][1] and Path(config["store"][1]))
     elif config["source"]:
         source = restored_params(config["source"])
-    work = Work(
+    context = PipelineContext(
         mode=mode,
         pipeline=restored_params(config["pipeline"]),
         data=restored_params(config["data"]),
@@ -76,8 +76,8 @@ def _work(config: dict[str, Any]) -> Any:
         first_step=config["steps"][0],
         last_step=config["steps"][1],
     )
-    work.collect_skipped()
-    return work
+    context.collect_skipped()
+    return context
 
 
 def _end_with_parent(descriptor: int) -> None:
