@@ -1,4 +1,4 @@
-"""The base of all errors that a user can cause: the command line shows their message, and no traceback."""
+"""The errors that a user can cause: the command line shows their message, and no traceback."""
 
 from typing import ClassVar
 
@@ -9,3 +9,7 @@ class ScenaError(Exception):
     exit_status: ClassVar[int] = 1
     label: ClassVar[str] = "error: "
     """What the command line puts before the message."""
+
+
+class DataError(ScenaError, RuntimeError):
+    """Data is wrong or cannot be read: a sample, a file, an address, or a processor working on one of them."""

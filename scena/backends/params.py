@@ -13,13 +13,24 @@ class ComputeParams(Params, abstract=True):
         None, ge=0, help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none"
     )
     memory_limit: str | None = param(
-        None, help="memory of each GPU that may be used, such as 4000MB or 40% (default: as much as is needed)"
+        None,
+        help="memory of each GPU that may be used, such as 4000MB or 40% (default: as much as is needed)",
+        backends=["tensorflow"],
+        affects_results=False,
     )
     virtual_devices: int = param(
-        1, ge=1, le=1000, help="divide each GPU, or the CPU, into so many devices: code for several runs on one"
+        1,
+        ge=1,
+        le=1000,
+        help="divide each GPU, or the CPU, into so many devices: code for several runs on one",
+        backends=["tensorflow"],
     )
-    soft_placement: bool = param(True, help="run an operation on the CPU if its device has none; else that is an error")
-    threads: int = param(0, ge=0, le=100_000, help="CPU threads for one operation (0: TensorFlow decides)")
+    soft_placement: bool = param(
+        True, help="run an operation on the CPU if its device has none; else that is an error", backends=["tensorflow"]
+    )
+    threads: int = param(
+        0, ge=0, le=100_000, help="CPU threads for one operation (0: TensorFlow decides)", backends=["tensorflow"]
+    )
 
     def __post_init__(self) -> None:
         if self.memory_limit is None:
@@ -40,13 +51,23 @@ class TrainerDeviceParams(ComputeParams):
         "default",
         help="how to use several devices; mirror: each batch is divided over those of this machine; multi_worker: over the "
         "processes of --device.workers, TF_CONFIG or SLURM; batch_size is always that of the whole batch",
+        backends=["tensorflow"],
     )
-    workers: list[str] = param([], help="multi_worker: the address HOST:PORT of each process, the same list for all")
+    workers: list[str] = param(
+        [], help="multi_worker: the address HOST:PORT of each process, the same list for all", backends=["tensorflow"]
+    )
     worker_index: int | None = param(
-        None, ge=0, help="multi_worker: which of them this process is; 0 is the chief, which writes"
+        None,
+        ge=0,
+        help="multi_worker: which of them this process is; 0 is the chief, which writes",
+        backends=["tensorflow"],
     )
     worker_timeout: float = param(
-        60.0, gt=0, help="multi_worker: the training ends if nothing is heard of a worker for so many seconds"
+        60.0,
+        gt=0,
+        help="multi_worker: the training ends if nothing is heard of a worker for so many seconds",
+        backends=["tensorflow"],
+        affects_results=False,
     )
 
     def __post_init__(self) -> None:

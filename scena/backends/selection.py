@@ -6,8 +6,11 @@ Files are read and written by TensorFlow's tools in both cases (TensorBoard, rec
 import os
 
 from scena.backends.errors import DeviceError
+from scena.params import Params
+from scena.params.facts import changed_flags
 
 BACKENDS = ("tensorflow", "jax")
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 
 
 class BackendError(DeviceError):
@@ -40,6 +43,38 @@ def load_keras() -> str:
 def on_tensorflow() -> bool:
     """Whether TensorFlow computes."""
     return load_keras() == "tensorflow"
+
+
+def check_backend(params: Params, prefix: str) -> None:
+    """Refuses flags that the present backend does not support.
+
+    Args:
+        params: the root of the parameters.
+        prefix: what the command line calls it, for example "trainer".
+
+    Raises:
+        BackendError: names the flag.
+    """
+    if on_tensorflow():
+        return
+    for flag, field in changed_flags(params, prefix):
+        if field.backends and load_keras() not in field.backends:
+            raise tensorflow_only(flag)
+
+
+def compute_deterministically() -> None:
+    """Only operations that give the same bits each time."""
+    if on_tensorflow():
+        import tensorflow as tf
+
+        tf.config.experimental.enable_op_determinism()
+        return
+    import jax
+
+    if jax.default_backend() != "cpu" and DETERMINISTIC not in os.environ.get("XLA_FLAGS", ""):
+        raise BackendError(
+            f"--trainer.deterministic: JAX decides this when it starts. Set XLA_FLAGS={DETERMINISTIC} for the command."
+        )
 
 
 def tensorflow_only(what: str, instead: str = "") -> BackendError:

@@ -1,6 +1,7 @@
 """What a pipeline hands to the model."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,23 +9,18 @@ import numpy as np
 from scena.data.sample import Sample
 
 
+@dataclass(slots=True)
 class Cursor:
-    """Where a stream of batches stands. `Cursor()` is the start.
+    """Where a stream of batches stands. `Cursor()` is the start."""
 
-    Attributes:
-        epoch: the epoch of the next batch.
-        batch: batches of this epoch that were handed out.
-        samples: samples of this epoch that were handed out.
-        state: what else a restart needs; None where counting is enough.
-    """
-
-    __slots__ = ("batch", "epoch", "samples", "state")
-
-    def __init__(self, epoch: int = 0, batch: int = 0, samples: int = 0, state: Any = None) -> None:
-        self.epoch = epoch
-        self.batch = batch
-        self.samples = samples
-        self.state = state
+    epoch: int = 0
+    """The epoch of the next batch."""
+    batch: int = 0
+    """Batches of this epoch that were handed out."""
+    samples: int = 0
+    """Samples of this epoch that were handed out."""
+    state: Any = field(default=None, repr=False)
+    """What else a restart needs; None where counting is enough."""
 
     def to_json(self) -> dict[str, Any]:
         """The cursor as a JSON value."""
@@ -34,14 +30,6 @@ class Cursor:
     def from_json(cls, value: dict[str, Any]) -> "Cursor":
         """The cursor that `to_json` wrote."""
         return cls(int(value["epoch"]), int(value["batch"]), int(value["samples"]), value.get("state"))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cursor) and self.to_json() == other.to_json()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Cursor(epoch={self.epoch}, batch={self.batch}, samples={self.samples})"
 
 
 Arrays = dict[str, np.ndarray[Any, Any]]

@@ -75,7 +75,7 @@ def benchmark_input(pipeline: DataPipeline, time_limit: float = 10.0) -> InputBe
 def _shares(pipeline: DataPipeline, time_limit: float) -> tuple[dict[str, float], float]:
     pipeline.prepare()
     clock = Clock()
-    context = pipeline.timed_work(clock)
+    context = pipeline.timed_context(clock)
     start = time.perf_counter()
     samples = 0
     collate = clock.timed(BATCHING, context.collator.collate)

@@ -1,10 +1,6 @@
 """Errors of the input pipeline; each message names the sample, what was wrong and what to do."""
 
-from scena.errors import ScenaError
-
-
-class DataError(ScenaError, RuntimeError):
-    """The data, or a processor working on it, is wrong."""
+from scena.errors import DataError as DataError
 
 
 class SampleError(DataError):

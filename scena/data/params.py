@@ -143,13 +143,20 @@ class DataPipelineParams(Params):
         le=1000,
         help="worker processes; 0: everything in this process, where a debugger stops; default: start in this process, and "
         "go on with one worker per core once that pays",
+        affects_results=False,
     )
-    prefetch: int = param(32, ge=1, aliases=["prefech"], help="batches that worker processes prepare ahead")
+    prefetch: int = param(
+        32, ge=1, aliases=["prefech"], help="batches that worker processes prepare ahead", affects_results=False
+    )
     preload: bool = param(
-        False, help="process the first processors, up to the first random one, only once and keep the samples in memory"
+        False,
+        help="process the first processors, up to the first random one, only once and keep the samples in memory",
+        affects_results=False,
     )
     cache_dir: str | None = param(
-        None, help="as preload, but keep the samples in this folder; processed again if parameters or code change"
+        None,
+        help="as preload, but keep the samples in this folder; processed again if parameters or code change",
+        affects_results=False,
     )
     batch_drop_remainder: bool = param(False, help="drop the samples that do not fill a batch at the end of an epoch")
     shuffle_buffer_size: int | None = param(
@@ -177,6 +184,7 @@ class DataPipelineParams(Params):
         "raise",
         choices=["raise", "restart"],
         help="what to do if a worker process is killed: stop, or start again at the next batch; none is lost or repeated",
+        affects_results=False,
     )
 
     def __post_init__(self) -> None:

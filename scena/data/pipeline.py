@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.automatic import AutomaticEngine
+from scena.data.engines.base import Engine
 from scena.data.engines.cached_prefix import Progress, stored
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.engines.workers.engine import ParallelEngine
@@ -27,8 +28,6 @@ from scena.data.stages.repeating import changing_part, same_samples
 logger = logging.getLogger("scena.data")
 
 BLOCK_SECONDS = 0.1
-
-Engine = InProcessEngine | ParallelEngine | AutomaticEngine
 
 
 class BatchStream:
@@ -281,7 +280,7 @@ class DataPipeline:
             self._context = stored(self._context, progress)
         self._prepared = True
 
-    def _transformed_engine(self) -> Any:
+    def _transformed_engine(self) -> Engine:
         if self.transformation is None:
             return self._new_engine()
         from scena.data.tensorflow.transform import TransformEngine
@@ -299,7 +298,7 @@ class DataPipeline:
         while self._idle:
             self._idle.pop().close()
 
-    def timed_work(self, clock: Clock) -> PipelineContext:
+    def timed_context(self, clock: Clock) -> PipelineContext:
         """The same pipeline for one process, measured by `clock`."""
         context = self._context.copy()
         context.clock = clock

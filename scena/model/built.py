@@ -1,6 +1,7 @@
 """A scenario's network, built from its data's specs: what the trainer, LAV and the predictor share."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +57,19 @@ class BuiltModel:
         """The functional Keras model that predicts: inputs by name to outputs by name."""
         return self.graphs["default"]
 
-    def training_model(self, input_gradient_penalty: float = 0.0) -> TrainingModel:
-        """A model that trains the graph with the scenario's losses and metrics."""
+    def training_model(self, extend: Callable[[type[TrainingModel]], Any] | None = None) -> TrainingModel:
+        """A model that trains the graph with the scenario's losses and metrics.
+
+        Args:
+            extend: adds something to the class of the model before it is created.
+        """
         create: Any = self.model.training_model_cls()
         if not (isinstance(create, type) and issubclass(create, TrainingModel)):
             raise ModelError(
                 f"{type(self.model).__name__}.training_model_cls must return a subclass of TrainingModel. Received: {create!r}."
             )
-        if input_gradient_penalty:
-            from scena.backends.tensorflow.penalty import with_input_gradient_penalty
-
-            create = with_input_gradient_penalty(create, input_gradient_penalty, self.inputs)
+        if extend is not None:
+            create = extend(create)
         with traceable(self.root):
             model: TrainingModel = create(self.model, self.root, self.inputs, self.targets, name="training")
         return model

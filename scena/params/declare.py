@@ -38,7 +38,9 @@ class Field:
     """One declared parameter of a params class."""
 
     __slots__ = (
+        "affects_results",
         "aliases",
+        "backends",
         "bounds",
         "choices",
         "default",
@@ -47,13 +49,15 @@ class Field:
         "hidden",
         "inline",
         "name",
+        "one_device",
         "owner",
         "required",
     )
 
     def __init__(self, default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False,
                  flat: bool | str = False, inline: bool = False, choices: Iterable[Any] | None = None,
-                 aliases: Iterable[str] = (), bounds: dict[str, float] | None = None) -> None:  # fmt: skip
+                 aliases: Iterable[str] = (), bounds: dict[str, float] | None = None, affects_results: bool = True,
+                 backends: Iterable[str] = (), one_device: bool = False) -> None:  # fmt: skip
         self.name = ""
         self.owner: type[Params] = Params
         self.default = default
@@ -65,6 +69,9 @@ class Field:
         self.choices = tuple(choices) if choices is not None else None
         self.aliases = (aliases,) if isinstance(aliases, str) else tuple(aliases)
         self.bounds = bounds or {}
+        self.affects_results = affects_results
+        self.backends = tuple(backends)
+        self.one_device = one_device
 
     def __repr__(self) -> str:
         return f"<Field {self.owner.__name__}.{self.name}>"
@@ -73,14 +80,17 @@ class Field:
 @overload
 def param(default: T, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
-          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None) -> T: ...  # fmt: skip
+          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
+          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False) -> T: ...  # fmt: skip
 @overload
 def param(*, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
-          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None) -> Any: ...  # fmt: skip
+          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
+          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False) -> Any: ...  # fmt: skip
 def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
-          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None) -> Any:  # fmt: skip
+          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
+          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False) -> Any:  # fmt: skip
     """Declares one parameter of a `Params` class.
 
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
@@ -97,6 +107,9 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         choices: the values, or params classes, that may be chosen; default: all subclasses of the declared class.
         aliases: other spellings that are accepted, but not shown; one with a dot in it is a whole flag, from the root.
         ge, gt, le, lt: bounds of a number, or of each number of a list (`>=`, `>`, `<=`, `<`).
+        affects_results: whether weights and history depend on it; if not, a change on resume keeps the run exact.
+        backends: the Keras backends that support it (default: all).
+        one_device: it works in a training on one device only.
     """
     bounds = {name: bound for name, bound in (("ge", ge), ("gt", gt), ("le", le), ("lt", lt)) if bound is not None}
     return Field(
@@ -109,6 +122,9 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         choices=choices,
         aliases=aliases,
         bounds=bounds,
+        affects_results=affects_results,
+        backends=backends,
+        one_device=one_device,
     )
 
 

@@ -1,6 +1,7 @@
 """Which params classes can be chosen for a field, and by which names.
 
-Only classes that are imported already can be found: a name in a file or on the command line never imports anything.
+Only classes that are imported already can be found, and those that installed plugins declare by that name (`scena.plugins`): a file
+never names a module.
 """
 
 from typing import Any
@@ -9,6 +10,7 @@ from scena.params.declare import Field, Params, short_name, subclasses
 from scena.params.errors import ParamsError
 from scena.params.spelling import did_you_mean
 from scena.params.type_kinds import Kind
+from scena.plugins import PluginError, load, names
 
 CLASS = "class"  # the key of the class name in raw trees and files; a Python keyword, so no field can have this name
 
@@ -77,6 +79,32 @@ def find(name: str, kind: Kind, field: Field | None, current: type[Params] | Non
 
     `current` is the class that stands there now: a default may be of a class that cannot be chosen otherwise.
     """
+    found = _imported(name, kind, field, current)
+    open_choice = name.isidentifier() and (field is None or field.choices is None)
+    if found is None and open_choice and any(load(base, name) for base in _bases(kind)):
+        found = _imported(name, kind, field, current)
+        if found is None:
+            raise PluginError(
+                f"An installed plugin declares {name!r}, but its module defines no such class. Update or remove it."
+            )
+    return found
+
+
+def listed(kind: Kind, field: Field | None) -> list[str]:
+    """The names that can be chosen for a field, those of installed plugins too; no plugin is imported for it."""
+    options = list(candidates(kind, field))
+    if field is not None and field.choices is not None:
+        return options
+    return list(dict.fromkeys([*options, *(name for base in _bases(kind) for name in names(base))]))
+
+
+def _bases(kind: Kind) -> list[str]:
+    """The names of the classes that a choice has to be of, as plugins call them."""
+    parents = (parent for base in kind.bases for parent in base.__mro__ if issubclass(parent, Params))
+    return [short_name(parent) for parent in dict.fromkeys(parents) if parent is not Params]
+
+
+def _imported(name: str, kind: Kind, field: Field | None, current: type[Params] | None) -> type[Params] | None:
     options = candidates(kind, field)
     if name in options:
         return options[name]
@@ -106,7 +134,7 @@ def class_of(raw: Any, kind: Kind, field: Field | None) -> type[Params] | None:
 
 def unknown_class(name: object, kind: Kind, field: Field | None) -> str:
     """What to tell about a class name that does not exist here."""
-    options = candidates(kind, field)
+    options = listed(kind, field)
     what = " or ".join(base.__name__ for base in kind.bases)
     if not options:
         return f"there is no {what} to choose; received {name!r}. Import the module that defines it."

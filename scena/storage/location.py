@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 _READ_ONLY = ("http", "https", "zip", "tar", "libarchive", "data", "github", "git")
 

@@ -22,35 +22,51 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     """How long to train, and what to keep."""
 
     epochs: int = param(100, ge=1, le=10**9, help="number of epochs to train")
-    output_dir: Path | None = param(None, help="where the run is stored (default: runs/SCENARIO-TIME)")
+    output_dir: Path | None = param(
+        None, help="where the run is stored (default: runs/SCENARIO-TIME)", affects_results=False
+    )
     samples_per_epoch: int | None = param(
         None, ge=1, le=10**12, help="samples that make one epoch (default: the whole data set)"
     )
     val_every_n: Trigger = param(Trigger(1), help="validate every so often: 1, 2epochs, 200steps, 10min (0: never)")
     lav_every_n: Trigger = param(Trigger(0), help="LAV, with the evaluator, every so often (0: never)")
-    checkpoint_every: Trigger = param(Trigger(1), help="write a checkpoint every so often (0: never)")
-    keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep")
-    keep_every_checkpoint: int = param(0, ge=0, help="keep every so-manieth checkpoint for good (0: none)")
+    checkpoint_every: Trigger = param(
+        Trigger(1), help="write a checkpoint every so often (0: never)", affects_results=False
+    )
+    keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep", affects_results=False)
+    keep_every_checkpoint: int = param(
+        0, ge=0, help="keep every so-manieth checkpoint for good (0: none)", affects_results=False
+    )
     time_limit: Duration = param(
         Duration(0, "seconds"),
         help="save and leave with status 75 after this time, such as 3h (0s: never); `scena resume` goes on",
+        affects_results=False,
     )
-    checkpoint_dir: Path | None = param(None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)")
-    checkpoint_name: str = param("", help="what checkpoints are called: NAME-STEP (default: STEP)")
-    log_dir: Path | None = param(None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)")
-    export_dir: Path | None = param(None, help="where best/ and export/ go (default: OUTPUT_DIR)")
+    checkpoint_dir: Path | None = param(
+        None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)", affects_results=False
+    )
+    checkpoint_name: str = param(
+        "", help="what checkpoints are called: NAME-STEP (default: STEP)", affects_results=False
+    )
+    log_dir: Path | None = param(
+        None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)", affects_results=False
+    )
+    export_dir: Path | None = param(
+        None, help="where best/ and export/ go (default: OUTPUT_DIR)", affects_results=False
+    )
     best: BestBy | None = param(
         None,
         help="what makes a model the best: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: as the model says)",
     )
     best_dir: Path | None = param(
-        None, aliases=["best_model_dir"], help="where best/ goes (default: where export/ goes)"
+        None, aliases=["best_model_dir"], help="where best/ goes (default: where export/ goes)", affects_results=False
     )
-    export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best")
-    export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export")
+    export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best", affects_results=False)
+    export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export", affects_results=False)
     verify_export: bool = param(
         True,
         help="read exports back when they are written, and compare their outputs with those of the model in memory",
+        affects_results=False,
     )
     scale_epoch_size: float = param(1.0, gt=0, le=1e6, help="factor of the length of an epoch")
     lav_min_epoch: int = param(0, ge=0, help="no LAV before this epoch (the last one always has it)")
@@ -68,32 +84,51 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         "float32", help="what layers compute in; weights, losses and outputs stay float32"
     )
     input_gradient_penalty: float = param(
-        0.0, ge=0, help="weight of the squared gradient of the loss by the inputs, added to the loss"
+        0.0,
+        ge=0,
+        help="weight of the squared gradient of the loss by the inputs, added to the loss",
+        backends=["tensorflow"],
     )
     preload_data: bool = param(
         False,
         help="process training and validation data once and keep them in memory: --train.preload and --val.preload",
+        affects_results=False,
     )
-    xla: bool = param(False, help="compile steps with XLA")
+    xla: bool = param(False, help="compile steps with XLA", one_device=True)
     deterministic: bool = param(False, help="only operations that give the same bits each time; slower on GPUs")
     steps_per_execution: int | None = param(
         None,
         ge=1,
         help="steps in one compiled block (default: chosen by the time a step takes; results never depend on it)",
+        affects_results=False,
     )
     random_seed: int | None = param(
         None, ge=0, lt=2**32, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
     )
-    force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model")
-    profile: bool = param(False, help="record some steps for TensorBoard's Profile tab (extra 'profile')")
-    profile_steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
-    sanity_check: bool = param(
-        True, help="try a few samples of the training, the validation and LAV before the first step"
+    force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model", one_device=True)
+    profile: bool = param(
+        False,
+        help="record some steps for TensorBoard's Profile tab (extra 'profile')",
+        affects_results=False,
+        backends=["tensorflow"],
     )
-    stop_on_nan: bool = param(True, help="stop when the loss is no longer finite")
-    check_numerics: bool = param(False, help="stop at the first tensor that is not finite, and name it (slow)")
+    profile_steps: list[int] = param(
+        [10, 29], ge=1, help="the first and the last step that are recorded", affects_results=False
+    )
+    sanity_check: bool = param(
+        True,
+        help="try a few samples of the training, the validation and LAV before the first step",
+        affects_results=False,
+    )
+    stop_on_nan: bool = param(True, help="stop when the loss is no longer finite", affects_results=False)
+    check_numerics: bool = param(
+        False,
+        help="stop at the first tensor that is not finite, and name it (slow)",
+        backends=["tensorflow"],
+        one_device=True,
+    )
     progress_every: float = param(
-        10.0, gt=0, help="seconds between two progress lines when the output is not a terminal"
+        10.0, gt=0, help="seconds between two progress lines when the output is not a terminal", affects_results=False
     )
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")
@@ -102,7 +137,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
     warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
-    tensorboard: TensorBoardParams = param(flat=True, help="what TensorBoard shows")
+    tensorboard: TensorBoardParams = param(flat=True, help="what TensorBoard shows", affects_results=False)
     device: TrainerDeviceParams = param(flat=True, help="what to compute on")
 
     def __post_init__(self) -> None:

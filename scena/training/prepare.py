@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from scena.backends.base import create_engine
+from scena.backends.selection import compute_deterministically
 from scena.data.errors import EmptyDataError
 from scena.model.precision import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
 from scena.progress import reporting
 from scena.training.averaging import create_average
-from scena.training.backends import compute_deterministically
 from scena.training.errors import TrainingError
 from scena.training.optimizers.create import create_optimizer
 from scena.training.params import TrainerParams
@@ -82,7 +82,7 @@ def prepare_run(
         keras.utils.set_random_seed(seed)
     with precision_policy(params.precision):
         built = scenario.build()
-        model = built.training_model(params.input_gradient_penalty)
+        model = create_training_model(params, built)
     all_layers = Layers(built.root, model)
     if layers is None:
         scenario.initialise(built, params)
@@ -129,6 +129,17 @@ def prepare_run(
         schedule=schedule,
         average=average,
         replica_group=replica_group,
+    )
+
+
+def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:
+    """The model of a training step, with what the trainer adds to its loss."""
+    if not params.input_gradient_penalty:
+        return built.training_model()
+    from scena.backends.tensorflow.penalty import with_input_gradient_penalty
+
+    return built.training_model(
+        lambda cls: with_input_gradient_penalty(cls, params.input_gradient_penalty, built.inputs)
     )
 
 

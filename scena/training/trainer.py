@@ -12,8 +12,8 @@ import keras
 
 from scena.backends.devices import select_devices
 from scena.backends.errors import WorkerLostError
+from scena.backends.selection import check_backend
 from scena.params import check
-from scena.training.backends import check_backend
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
@@ -95,7 +95,7 @@ class Trainer:
         callbacks = list(callbacks)
         check_callbacks(callbacks)
         select_devices(params.device)
-        check_backend(params)
+        check_backend(params, "trainer")
         channel = connect(params)
         if channel is not None and not channel.distribution.chief:
             from scena.training.distribution.worker import follow

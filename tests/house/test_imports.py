@@ -12,21 +12,12 @@ from tests.house.sources import ROOT, module_name, place, python_files, runtime_
 
 # A package may import those before it. Packages on one line may import each other, but not in a circle.
 ORDER = [
-    (
-        "errors",
-        "escaping",
-        "logs",
-        "durable",
-        "checksums",
-        "fingerprints",
-        "overriding",
-        "progress",
-        "signals",
-        "user_code",
-    ),
-    ("params",),
-    ("data", "devices"),
+    ("errors", "escaping", "lazy", "logs", "overriding", "progress", "signals", "user_code"),
+    ("plugins",),
+    ("storage", "params"),
+    ("data",),
     ("model",),
+    ("backends",),
     ("training", "evaluation", "prediction"),
     ("scenario",),
     ("experiments",),

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The JAX backend: compiled steps and devices."""

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from scena.backends.errors import DeviceError
-from scena.backends.selection import tensorflow_only
+from scena.backends.selection import check_backend, tensorflow_only
 
 logger = logging.getLogger(__name__)
 
@@ -16,16 +16,14 @@ def select_jax_devices(params: Any) -> None:
     """Makes JAX compute on the CPU or on the chosen GPU. Where `JAX_PLATFORMS` says something else, that stays.
 
     Args:
-        params: the parameters of the devices; whatever is set beside `gpus` is for TensorFlow only.
+        params: the parameters of the devices.
 
     Raises:
         DeviceError: there is no such GPU, or something was asked for that only TensorFlow does.
     """
     import jax
 
-    for name, field in type(params).__params__.items():
-        if name != "gpus" and getattr(params, name) != type(params).default_of(field):
-            raise tensorflow_only(f"--device.{name}")
+    check_backend(params, "device")
     if params.gpus is not None and len(params.gpus) > 1:
         raise tensorflow_only(f"--device.gpus {' '.join(map(str, params.gpus))} (several devices)", "Name one GPU.")
     if tf.config.list_physical_devices("GPU"):

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The TensorFlow backend: compiled steps, replicas, distribution, and its checkpoints."""

@@ -15,6 +15,7 @@ from scena.backends.tensorflow.engine import block_signature, pick
 from scena.backends.tensorflow.replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
 from scena.data.spec import ArraySpec
 from scena.model.errors import ModelError
+from scena.model.metric_learning.replicas import replica_step
 from scena.model.state.layer_state import Layers
 from scena.model.state.variables import global_seed_generator, use_global_seed
 from scena.model.training_model import TrainingModel
@@ -149,7 +150,7 @@ class DistributedEngine:
         model = self._models[place]
         part, share = self._part(batch, counted, total, place)
         step = ReplicaStep(model, share, flag if place == 0 else tf.zeros_like(flag))
-        with use_global_seed(self._seeds[place]), step.taken():
+        with use_global_seed(self._seeds[place]), replica_step(step):
             logs = step.logs(model.train_step((part,)))
         self._names["train"] = list(logs)
         return tf.stack([*(tf.cast(value, tf.float32) for value in logs.values()), step.flag])

@@ -4,7 +4,6 @@ Gradients are summed over the replicas, each weighted by its share of the batch,
 accumulation, loss scaling and averages then do what they do on one device. What metrics counted travels with them.
 """
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,13 +16,6 @@ from scena.backends.tensorflow.penalty import InputGradientPenalty
 SEED_STATE = "seed_generator_state"
 SEED_STRIDE = 0x9E3779B9
 """What is added to the seeds from replica to replica: each draws numbers of its own (the golden ratio of 32 bits spreads them)."""
-
-_running = threading.local()
-
-
-def running_step() -> "ReplicaStep | None":
-    """The step that this thread takes, if it is one of a replica."""
-    return getattr(_running, "step", None)
 
 
 class ReplicaStep:
@@ -53,15 +45,6 @@ class ReplicaStep:
     def share(self) -> tf.Tensor:
         """The share of the whole batch that this replica works on. Changes of statistics count by it, so that they are means."""
         return self._share
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """While the block runs, optimizers in this thread know of this step."""
-        _running.step = self
-        try:
-            yield
-        finally:
-            _running.step = None
 
     def reduce(self, gradients: list[Any]) -> list[Any]:
         """The gradients of the whole batch; metrics and statistics are brought to the same state on all replicas."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Commands for data: records, benchmark-input, data-service."""

@@ -31,6 +31,6 @@ def run(arguments: list[str]) -> int:
         raise ParamsError(
             f"scena records has no action {action!r}{did_you_mean(action, ACTIONS)}. See scena records --help."
         )
-    module = importlib.import_module(f"scena.commands.records_{action}")
+    module = importlib.import_module(f"scena.commands.data.records_{action}")
     status: int = module.run(rest)
     return status

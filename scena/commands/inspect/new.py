@@ -92,7 +92,7 @@ def _scenario_name(folder: Path) -> str:
 
 def _templates() -> Path:
     """The templates of the clone, or those inside the installed package."""
-    clone = Path(__file__).parents[2] / "examples" / "template"
+    clone = Path(__file__).parents[3] / "examples" / "template"
     if clone.is_dir() and (clone.parents[1] / "pyproject.toml").is_file():
         return clone
     spec = importlib.util.find_spec("scena.examples.template")

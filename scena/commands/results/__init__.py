@@ -1,1 +1,1 @@
-"""TODO."""
+"""Commands for results: runs."""

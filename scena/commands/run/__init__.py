@@ -1,1 +1,1 @@
-"""TODO."""
+"""Commands that train: train, resume, launch, lr-find, tune, experiment."""

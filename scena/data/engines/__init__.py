@@ -1,1 +1,1 @@
-"""TODO."""
+"""Who runs the stages of a pipeline: this process, or worker processes. Engines import stages, never the reverse."""

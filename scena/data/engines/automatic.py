@@ -6,7 +6,7 @@ That is possible because batches do not depend on where they are made, and a cur
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import InProcessEngine
@@ -39,7 +39,7 @@ class AutomaticEngine:
         pointless = context.main_source and not any(stage.steps for stage in context.stages)
         self._impossible = pointless or not hasattr(os, "memfd_create")
 
-    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+    def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
         started, spent, count = time.perf_counter(), 0.0, 0
         batches = InProcessEngine(self.context).batches(cursor, repeat)
@@ -57,7 +57,7 @@ class AutomaticEngine:
             worth = spent > SPENT_SECONDS and spent > SHARE * elapsed and spent > BATCH_SECONDS * count
             if worth and self._parallel is None and not self._impossible:
                 self._start(spent / elapsed)
-        batches.close()  # type: ignore[attr-defined]
+        batches.close()
         yield from self._parallel.batches(cursor, repeat)
 
     def _start(self, share: float) -> None:

@@ -1,6 +1,6 @@
 """The engine that runs a plan in this process, step by step, so that a debugger stops inside a processor."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from scena.data.batch import Batch, Cursor
@@ -21,7 +21,7 @@ class InProcessEngine:
         self.context = context
         self._parallel: dict[int, ParallelStage] = {}
 
-    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+    def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
         keys = self.context.collator.keys()
         for chunk, epoch in self.chunks(cursor, repeat):

@@ -29,8 +29,8 @@ class Leaf:
         stored: how (see above).
         ragged_rank: 0 for a plain tensor, else the number of ragged axes.
         optional: may be missing in a record (files of others); it is then empty.
-        python: what a string was in Python: "str" comes back as text, "plain" is any plain value (scena/data/stages/sample_codec.py), and an
-            image that was an "array" is left to its reader.
+        python: what a string was in Python: "str" comes back as text, "plain" is any plain value (see
+            scena/data/stages/sample_codec.py), and an image that was an "array" is left to its reader.
     """
 
     __slots__ = (

@@ -1,73 +1,56 @@
 """Cuts a pipeline into stages that run in parallel, chunk by chunk, and stages that see the whole stream in order.
 
 A chunk is a run of consecutive samples. Chunks are cut by the index of samples and never by worker, so that the result
-is the same for any number of processes. Both engines (in this process, and in parallel) execute the same plan.
+is the same for any number of processes. Every engine executes the same stages.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from scena.data.processor import Step
 from scena.data.sample import Sample
 
 
+@dataclass(slots=True)
 class Chunk:
-    """Consecutive samples of an epoch.
+    """Consecutive samples of an epoch."""
 
-    Attributes:
-        number: its place in the stream of chunks.
-        ordinals: the index of each sample in the stream that was cut into chunks.
-        indices: where the samples are to be read in the source, if they are not here yet.
-        samples: the samples.
-        offsets: the address of each sample within the chunk.
-        after: the position of the stage that made the chunk, right after it.
-    """
-
-    __slots__ = ("after", "indices", "number", "offsets", "ordinals", "samples")
-
-    def __init__(self, number: int, ordinals: Sequence[int], samples: list[Sample] | None = None,
-                 indices: Sequence[int] | None = None, after: Any = None) -> None:  # fmt: skip
-        self.number = number
-        self.ordinals = ordinals
-        self.indices = indices
-        self.samples: list[Sample] = samples if samples is not None else []
-        self.offsets: Sequence[int] | None = None
-        self.after = after
+    number: int
+    """Its position in the stream of chunks."""
+    ordinals: Sequence[int]
+    """The index of each sample in the stream that was cut into chunks."""
+    samples: list[Sample] = field(default_factory=list)
+    indices: Sequence[int] | None = None
+    """Where to read the samples in the source, if they are not here yet."""
+    after: Any = None
+    """The position of the stage that made the chunk, right after it."""
+    offsets: Sequence[int] | None = None
+    """The address of each sample within the chunk."""
 
 
+@dataclass(slots=True)
 class Stage:
-    """Consecutive steps that run together.
+    """Consecutive steps that run together."""
 
-    Attributes:
-        parallel: chunks are independent of each other; else one process sees them in order.
-        source: begins with the source itself (one without random access).
-        steps: the processors.
-        chunk: samples in a chunk of its input.
-        out_piece: samples in a chunk, or batch, of its output (serial stages).
-        batches: its output are batches, not samples.
-        exact: a serial stage that can be restored at any position; else it replays the epoch.
-    """
-
-    __slots__ = ("batches", "exact", "out_piece", "parallel", "piece", "source", "steps")
-
-    def __init__(self, parallel: bool, source: bool = False) -> None:
-        self.parallel = parallel
-        self.source = source
-        self.steps: list[Step] = []
-        self.chunk_size = 0
-        self.out_chunk_size = 0
-        self.batches = False
-        self.exact = False
+    parallel: bool
+    """Chunks are independent of each other; else one process sees them in order."""
+    source: bool = False
+    """Begins with the source itself (one without random access)."""
+    steps: list[Step] = field(default_factory=list)
+    chunk_size: int = 0
+    """Samples in a chunk of its input."""
+    out_chunk_size: int = 0
+    """Samples in a chunk, or batch, of its output (serial stages)."""
+    batches: bool = False
+    """Its output are batches, not samples."""
+    exact: bool = False
+    """A serial stage that can be restored at any position; else it replays the epoch."""
 
     @property
     def generating(self) -> bool:
         """Whether the number of samples may change in it."""
         return any(step.generating for step in self.steps)
-
-    def __repr__(self) -> str:
-        kind = "parallel" if self.parallel else "serial"
-        names = ["source"] * self.source + [step.name for step in self.steps] + ["batches"] * self.batches
-        return f"<{kind} {' > '.join(names)}, pieces of {self.chunk_size}>"
 
 
 def plan_stages(

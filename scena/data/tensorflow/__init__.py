@@ -1,1 +1,1 @@
-"""TODO."""
+"""Everything in `scena.data` that needs TensorFlow; imported when it is used."""

@@ -5,13 +5,14 @@ parsing, decoding, augmentation and batching run in TensorFlow's threads. This m
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from scena.data.batch import Batch, Cursor
+from scena.data.engines.base import Engine
 from scena.data.engines.in_process import InProcessEngine, empty
 from scena.data.errors import DataError
 from scena.data.generator import as_generator
@@ -65,7 +66,7 @@ def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: I
 class TensorImagePipeline(DataPipeline):
     """A pipeline whose batches tf.data makes."""
 
-    def _new_engine(self) -> Any:
+    def _new_engine(self) -> Engine:
         params = self.params
         assert isinstance(params, ImagePipelineParams)
         # whole batches are made, and cut afterwards
@@ -102,7 +103,7 @@ class TensorEngine:
         if self._count % size and not context.pipeline.batch_drop_remainder:
             self._sizes.append(self._count % size)
 
-    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+    def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         """The batches from `cursor` on; of one epoch only unless `repeat`. While one epoch ends, the next one begins."""
         if not self._sizes:
             raise empty(self.context)

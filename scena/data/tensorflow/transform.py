@@ -7,12 +7,13 @@ more thread drives tf.data. TensorFlow is imported when it is used.
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
 
 from scena.data.batch import Batch, Cursor
+from scena.data.engines.base import Engine
 from scena.data.errors import DataError
 from scena.data.params import PipelineMode
 from scena.data.spec import ArraySpec
@@ -131,11 +132,11 @@ class Transformation:
 class TransformEngine:
     """An engine whose batches pass through a transformation."""
 
-    def __init__(self, inner: Any, transformation: Transformation) -> None:
+    def __init__(self, inner: Engine, transformation: Transformation) -> None:
         self._inner = inner
         self._transformation = transformation
 
-    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+    def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
         if cursor.batch:
             self._check_restart(cursor)

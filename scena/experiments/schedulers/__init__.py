@@ -1,1 +1,1 @@
-"""TODO."""
+"""What runs processes: slots on this machine, or a Ray cluster."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Searches over parameters: space, study, trials and plots."""

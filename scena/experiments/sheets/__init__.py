@@ -1,1 +1,1 @@
-"""TODO."""
+"""Sheets of runs: reading them, carrying them out, and writing results back."""

@@ -1,10 +1,10 @@
 """Importing this module makes every layer of the package known to Keras, which loads no class from an archive that it does not know."""
 
 from scena.model.layers import (
+    algebra_conversion,
     componentwise,
     convolution,
     depthwise,
-    doors,
     initializers,
     linear,
     normalization,
@@ -12,10 +12,10 @@ from scena.model.layers import (
 )
 
 __all__ = [
+    "algebra_conversion",
     "componentwise",
     "convolution",
     "depthwise",
-    "doors",
     "initializers",
     "linear",
     "normalization",

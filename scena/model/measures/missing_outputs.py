@@ -9,7 +9,6 @@ from typing import Any
 
 import keras
 
-from scena.backends.selection import on_tensorflow
 from scena.model.graph import Tensors
 
 Compute = Callable[[Tensors], Any]
@@ -60,7 +59,7 @@ class MissingOutputs:
     def _stand_ins(self, outputs: Tensors) -> tuple[Tensors, Callable[[Any], bool]]:
         """A tensor without a value for each missing output, and what tells whether something was computed from one."""
         specs = self.specs or {}
-        if on_tensorflow():
+        if keras.config.backend() == "tensorflow":
             from scena.model.measures import tf_dependence
 
             if tf_dependence.tracing():

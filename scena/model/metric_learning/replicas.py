@@ -1,8 +1,28 @@
 """How a sum over the samples of a batch becomes right when several replicas each have a part of it."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
+
+_running = threading.local()
+
+
+@contextmanager
+def replica_step(step: Any) -> Iterator[None]:
+    """While the block runs, this thread takes a step of one replica; `step.share` is its share of the whole batch."""
+    _running.step = step
+    try:
+        yield
+    finally:
+        _running.step = None
+
+
+def running_step() -> Any:
+    """The step that this thread takes, if it is one of a replica; else None."""
+    return getattr(_running, "step", None)
 
 
 def whole_over_part() -> Any:
@@ -13,8 +33,6 @@ def whole_over_part() -> Any:
     if keras.backend.backend() != "tensorflow":
         return 1.0
     import tensorflow as tf
-
-    from scena.backends.tensorflow.replica import running_step
 
     step = running_step()
     if step is not None:

@@ -15,7 +15,8 @@ from scena.params.cli.settable import Index, Node
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
 from scena.params.origins import COMMAND_LINE, DEFAULT, Origins
-from scena.params.selection import CLASS, candidates, class_of
+from scena.params.selection import CLASS, class_of
+from scena.params.selection import listed as listed_choices
 from scena.params.tree import to_raw
 from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
 
@@ -110,7 +111,7 @@ def is_choice(node: Node) -> bool:
     """Whether there is anything to choose: another class, or None. An item's class is chosen by the flag of its list."""
     if node.cls is None:
         return False
-    return node.kind.form != PARAMS or node.kind.optional or len(candidates(node.kind, node.field)) > 1
+    return node.kind.form != PARAMS or node.kind.optional or len(listed_choices(node.kind, node.field)) > 1
 
 
 def _heading(name: str, owners: list[Node], tree: Origins) -> tuple[str, str]:
@@ -151,7 +152,7 @@ def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
 def value_choices(node: Node) -> list[str] | None:
     """The words that can follow a flag, where they can be listed."""
     if node.kind.form != LEAF:
-        names = list(candidates(node.kind, node.field))
+        names = listed_choices(node.kind, node.field)
         return [*names, "None"] if node.kind.optional else names
     if node.field is not None and node.field.choices is not None:
         words = [str(leaf_to_raw(choice)) for choice in node.field.choices]
@@ -178,7 +179,7 @@ def _choices_of_type(hint: Any) -> list[str]:
 def _values(node: Node) -> tuple[Any, Any]:
     """(metavar, nargs) as argparse wants them."""
     if node.kind.form != LEAF:
-        names = list(candidates(node.kind, node.field)) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
+        names = listed_choices(node.kind, node.field) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
         listed = "{" + ",".join(names) + "}"
         metavar = listed if names and len(listed) <= WIDEST_CHOICES else "CLASS"
         if node.kind.form == PARAMS:
@@ -228,6 +229,10 @@ def _explained(node: Node, tree: Origins | None) -> str:
         notes.append(f"one of {', '.join(choices)}")
     if field is not None and field.bounds:
         notes.append(", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items()))
+    if field is not None and field.backends:
+        notes.append(f"{' and '.join(field.backends)} only")
+    if field is not None and field.one_device:
+        notes.append("one device only")
     origin = tree.get(node.path) if tree is not None else DEFAULT
     value = _shown_value(node)
     if (

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Parameter files: reading and writing YAML and JSON, named sets, and the schema for editors."""

@@ -16,7 +16,7 @@ from scena.params.convert import Mismatch, convert, shown
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
 from scena.params.origins import COMMAND_LINE, Origins
-from scena.params.selection import CLASS, candidates, class_of, find, unknown_class
+from scena.params.selection import CLASS, candidates, class_of, find, listed, unknown_class
 from scena.params.tree import default_raw
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, peel
 
@@ -305,7 +305,7 @@ class _Layer:
         if isinstance(value, str):
             raise ParamsError(unknown_class(value, node.kind, node.field))
         received = "nothing" if value == [] else shown(Raw(" ".join(value)) if entry.is_text else value)
-        raise ParamsError(f"expected one of {', '.join(candidates(node.kind, node.field))}, received {received}")
+        raise ParamsError(f"expected one of {', '.join(listed(node.kind, node.field))}, received {received}")
 
     def named_items(self, words: list[str], node: Node) -> dict[str, Any]:
         items: dict[str, Any] = {}

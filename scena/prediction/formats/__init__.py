@@ -1,1 +1,1 @@
-"""TODO."""
+"""Converting an exported model to other formats, and checking that the converted model gives the same answers."""

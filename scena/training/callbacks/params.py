@@ -31,8 +31,12 @@ class TensorBoardParams(Params):
     write: bool = param(True, help="write event files at all")
     scalars_every: Trigger = param(Trigger(1), help="values of the training every so many epochs or steps")
     histograms: Trigger = param(Trigger(0), help="distributions of the weights every so many epochs (0: never)")
-    gradients: bool = param(False, help="distributions of the gradients too, whenever there are those of the weights")
-    graph: bool = param(False, help="the graph of a training step")
+    gradients: bool = param(
+        False,
+        help="distributions of the gradients too, whenever there are those of the weights",
+        backends=["tensorflow"],
+    )
+    graph: bool = param(False, help="the graph of a training step", backends=["tensorflow"])
 
     def __post_init__(self) -> None:
         if self.scalars_every.unit == "seconds" or not self.scalars_every:

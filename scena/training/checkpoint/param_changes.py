@@ -5,7 +5,6 @@ import logging
 import os
 import platform
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,6 @@ logger = logging.getLogger(__name__)
 RECORD = "resumed.json"
 """In the run's directory: each time it was resumed, from where, and with what changed."""
 
-# These say where results go, how often they are saved and how fast they come; the weights do not depend on them.
-HARMLESS = (
-    "output_dir", "checkpoint_dir", "checkpoint_name", "log_dir", "export_dir", "best_dir", "checkpoint_every", "keep_checkpoints",
-    "keep_every_checkpoint", "time_limit", "export_best", "export_final", "verify_export", "progress_every", "tensorboard.*",
-    "profile", "profile_steps", "steps_per_execution", "stop_on_nan", "sanity_check", "gen.*.num_processes", "gen.*.prefetch",
-    "gen.*.on_worker_death", "device.worker_timeout", "device.memory_limit", "preload_data", "gen.*.preload", "gen.*.cache_dir",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Change:
@@ -36,11 +27,6 @@ class Change:
     path: str
     before: Any
     after: Any
-
-    @property
-    def harmless(self) -> bool:
-        """Whether results stay what they would have been."""
-        return any(fnmatch(self.path, pattern) for pattern in HARMLESS)
 
     def __str__(self) -> str:
         return f"{self.path}: {_short(self.before)} → {_short(self.after)}"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from scena.data.rules import tell_of_rules
 from scena.model.state.layer_state import LayerState
 from scena.params import to_raw
+from scena.params.facts import affects_results
 from scena.storage.code_fingerprints import CodeChange
 from scena.training.checkpoint.param_changes import Change, compare, compare_code, record
 from scena.training.checkpoint.state import TrainingState, stored_layers
@@ -62,7 +63,7 @@ class Resumption:
         if not self.changes:
             return
         logger.info("Changed parameters:\n%s", "\n".join(f"  {change}" for change in self.changes))
-        inexact = [change.path for change in self.changes if not change.harmless and not self._only_longer(change)]
+        inexact = [change.path for change in self._effective() if not self._only_longer(change)]
         if inexact:
             logger.warning(
                 "The result is not that of a run with these parameters from the start, because of: %s.",
@@ -123,7 +124,7 @@ class Resumption:
         """Whether there is no step left to take; a run that was stopped early goes on if parameters have changed."""
         if progress.epoch >= self.params.epochs:
             return True
-        if progress.finished and progress.stopped and all(change.harmless for change in self.changes):
+        if progress.finished and progress.stopped and not self._effective():
             return True
         if progress.finished:
             progress.finished = progress.stopped = False
@@ -146,6 +147,10 @@ class Resumption:
             for place in (self._paths, self.params)
         )
         return old if old.steps() and not new.steps() else new
+
+    def _effective(self) -> list[Change]:
+        """The changes that results depend on."""
+        return [change for change in self.changes if affects_results(self.params, change.path)]
 
     def _only_longer(self, change: Change) -> bool:
         """Whether more or fewer epochs leave the past of the run as it was: not if the learning rate depends on them."""

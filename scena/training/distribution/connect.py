@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from scena.backends.errors import WorkerLostError
+from scena.params.facts import changed_flags
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from scena.training.distribution.replica_group import ReplicaGroup
 
 logger = logging.getLogger(__name__)
-
-ONE_DEVICE = ("xla", "force_eager", "check_numerics")
 
 
 def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
@@ -33,10 +32,10 @@ def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
                 " ".join(map(str, params.device.gpus or [])),
             )
         return None
-    for name in ONE_DEVICE:
-        if getattr(params, name):
+    for flag, field in changed_flags(params, "trainer"):
+        if field.one_device:
             raise TrainingError(
-                f"--trainer.{name} works on one device only, and --device.dist_strategy is {strategy}. Leave out one of them."
+                f"{flag} works on one device only, and --device.dist_strategy is {strategy}. Leave out one of them."
             )
     from scena.backends.tensorflow.distribution import start_distribution
     from scena.training.distribution.control_channel import ControlChannel

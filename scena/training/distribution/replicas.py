@@ -12,7 +12,7 @@ from scena.model.state.layer_state import Layers, LayerState
 from scena.training.distribution.control_channel import ControlChannel
 from scena.training.distribution.replica_group import ReplicaGroup
 from scena.training.params import TrainerParams
-from scena.training.prepare import compile_model
+from scena.training.prepare import compile_model, create_training_model
 from scena.training.run import TrainedScenario
 
 
@@ -40,7 +40,7 @@ def create_replica_group(
     for device in channel.distribution.devices[1:]:
         with tf.device(device), randomness_kept(), precision_policy(params.precision):
             built = scenario.build()
-            models.append(built.training_model(params.input_gradient_penalty))
+            models.append(create_training_model(params, built))
             Layers(built.root, models[-1]).quantize(quantized)
             compile_model(params, built, models[-1], steps, distributed=True)
     engine = DistributedEngine(channel.distribution, models, *specs)

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 from keras.src.optimizers.base_optimizer import BaseOptimizer  # Keras has no public name for it
 
-from scena.backends.tensorflow.replica import running_step
+from scena.model.metric_learning.replicas import running_step
 
 
 class SummedGradients:

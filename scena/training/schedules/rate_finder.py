@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from scena.training.backends import check_backend
+from scena.backends.selection import check_backend
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.prepare import prepare_run
@@ -69,7 +69,7 @@ def find_rate(
         scenario: the scenario with these parameters.
         progress: called with 1 after each batch.
     """
-    check_backend(trainer_params)
+    check_backend(trainer_params, "trainer")
     if trainer_params.device.dist_strategy != "default":
         raise TrainingError(
             "A learning rate is looked for on one device; it is that of the whole batch, so it holds for several too. "

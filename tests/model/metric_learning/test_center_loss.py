@@ -90,6 +90,7 @@ TWO_DEVICES = """
 import keras, numpy as np, tensorflow as tf
 from scena.model.metric_learning import CenterLoss
 from scena.backends.tensorflow.replica import ReplicaStep
+from scena.model.metric_learning.replicas import replica_step
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -130,7 +131,7 @@ def uneven_step():
     part = parts[number]
     share = tf.constant(len(x[part]) / len(x), tf.float32)
     replica = ReplicaStep(models[number], share, tf.constant(0.0))
-    with replica.taken():
+    with replica_step(replica):
         models[number]([x[part], labels[part]], training=True)
         replica.exchange([])
 

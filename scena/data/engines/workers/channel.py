@@ -1,14 +1,14 @@
-"""Messages between two processes: small lists of plain values over a socket pair, each with its length before it."""
+"""Messages between two processes, over a socket pair, each with its length before it; and how failures are reported with them."""
 
 import logging
 import signal
 import socket
 import struct
 import traceback
-from typing import Any
 
 import msgspec
 
+from scena.data.engines.workers.messages import Failure, FromParent, FromWorker, Message
 from scena.data.errors import DataError, WorkerError
 from scena.user_code import user_lines
 
@@ -17,8 +17,8 @@ logger = logging.getLogger("scena.data")
 _LIMIT = 50_000
 
 
-def describe_failure(error: BaseException) -> list[Any]:
-    """[message, lines of the user's code, traceback] of an exception."""
+def describe_failure(error: BaseException) -> Failure:
+    """An exception for the parent."""
     message = str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"
     text = "".join(traceback.format_exception(error))
     lines: list[str] = []
@@ -28,16 +28,16 @@ def describe_failure(error: BaseException) -> list[Any]:
             f"{line.file}:{line.number} in {line.function}: {line.text}" for line in user_lines(cause.__traceback__)
         ]
         cause = cause.__cause__ or cause.__context__
-    return [message[:_LIMIT], "\n".join(lines)[:_LIMIT], text[-_LIMIT:]]
+    return Failure(message[:_LIMIT], "\n".join(lines)[:_LIMIT], text[-_LIMIT:])
 
 
-def raised(name: str, message: str, lines: str, trace: str) -> WorkerError:
+def raised(name: str, failure: Failure) -> WorkerError:
     """The error to raise in the parent: with the user's lines; the whole traceback where there are none, else in the log."""
-    logger.debug("In %s:\n%s", name, trace)
-    if not lines:
-        return WorkerError(f"{message}\n\nIn {name}:\n{trace}")
-    told = "\n".join(f"  {line}" for line in lines.splitlines())
-    return WorkerError(f"{message}\nIn {name} (SCENA_LOG_LEVEL=debug shows the whole traceback):\n{told}")
+    logger.debug("In %s:\n%s", name, failure.trace)
+    if not failure.lines:
+        return WorkerError(f"{failure.message}\n\nIn {name}:\n{failure.trace}")
+    told = "\n".join(f"  {line}" for line in failure.lines.splitlines())
+    return WorkerError(f"{failure.message}\nIn {name} (SCENA_LOG_LEVEL=debug shows the whole traceback):\n{told}")
 
 
 def died(name: str, status: int | None) -> WorkerError:
@@ -60,7 +60,7 @@ def died(name: str, status: int | None) -> WorkerError:
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
+_decode = msgspec.msgpack.Decoder(FromParent | FromWorker).decode
 _LENGTH = struct.Struct("<I")
 
 
@@ -69,11 +69,9 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
-        self._buffer = bytearray(
-            1 << 16
-        )  # one for all: a new one for each message would be mapped and unmapped each time
+        self._buffer = bytearray(1 << 16)  # kept: a new one for each message would be mapped and unmapped each time
         self._received = bytearray()
-        self.messages: list[Any] = []
+        self.messages: list[FromParent | FromWorker] = []
         self._taken = 0
 
     @classmethod
@@ -86,12 +84,12 @@ class Channel:
         """For select."""
         return self.socket.fileno()
 
-    def send(self, message: list[Any]) -> None:
+    def send(self, message: Message) -> None:
         """Sends a message; raises OSError if the other end is gone."""
         body = _encode(message)
         self.socket.sendall(_LENGTH.pack(len(body)) + body)
 
-    def receive(self) -> Any:
+    def receive(self) -> FromParent | FromWorker:
         """The next message; waits for it. Raises EOFError if the other end is gone."""
         while not self.messages:
             if not self.fill():

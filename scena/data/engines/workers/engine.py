@@ -1,13 +1,13 @@
 """The engine that runs a plan in worker processes. Its batches are the same as those of the one in this process."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import cursor_after, empty
 from scena.data.engines.workers.codec import read_batch, read_chunk, read_header
-from scena.data.engines.workers.memory import Bytes, Lease
+from scena.data.engines.workers.memory import Bytes, lease
 from scena.data.engines.workers.nodes import Begin, End, Group
 from scena.data.engines.workers.pool import WorkerPool
 from scena.data.engines.workers.router import Router
@@ -28,7 +28,7 @@ class ParallelEngine:
         self.processes = processes
         self.pool = WorkerPool(context, processes)
 
-    def batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
+    def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         """The batches from `cursor` on; of one epoch only unless `repeat`."""
         failures = 0
         if self.pool.closed:  # a worker died in an earlier stream
@@ -51,10 +51,11 @@ class ParallelEngine:
     def _batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         keys = self.context.collator.keys()
         for group, view, rows in self._groups(cursor, repeat):
-            for (number, _, last, _, after), stored in zip(group.chunks, rows, strict=True):
+            for chunk, stored in zip(group.chunks, rows, strict=True):
                 if stored is not None:
-                    batch = read_batch(keys, view, stored, cursor_after(group.epoch, number, last, after))
-                    yield batch if self.context.shard is None else self.context.shard.mark(batch, after)
+                    after = cursor_after(group.epoch, chunk.number, chunk.stop, chunk.after)
+                    batch = read_batch(keys, view, stored, after)
+                    yield batch if self.context.shard is None else self.context.shard.mark(batch, chunk.after)
 
     def samples(self) -> Iterator[Sample]:
         """The samples of one epoch, for a pipeline that does not end in batches."""
@@ -77,9 +78,8 @@ class ParallelEngine:
                     if not repeat:
                         return
                 else:
-                    slot, start, length = event.source
-                    view = Lease(pool.slots, slot, pool.memory.view(slot, start + length)).bytes()
-                    rows = read_header(view, start, length)
+                    view = lease(pool.slots, pool.memory, event.source)
+                    rows = read_header(view, event.source.start, event.source.length)
                     count += sum(stored is not None for stored in rows)
                     yield event, view, rows
                     del view

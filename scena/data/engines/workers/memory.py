@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from scena.data.engines.workers.messages import Stored
 from scena.data.errors import DataError
 
 STRIDE = 1 << 36
@@ -109,6 +110,11 @@ class Lease:
 
     def __del__(self) -> None:
         self._pool.give(self._slot)
+
+
+def lease(pool: SlotPool | Returns, memory: SharedMemory, stored: Stored) -> Bytes:
+    """The content of a slot up to the end of its header; the slot is given back with the last array that looks into it."""
+    return Lease(pool, stored.slot, memory.view(stored.slot, stored.start + stored.length)).bytes()
 
 
 def aligned(offset: int) -> int:

@@ -1,20 +1,29 @@
 """The nodes of the router: ordered inboxes with room for a bounded number of chunks."""
 
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scena.data.engines.workers.channel import raised
+from scena.data.engines.workers.memory import SlotPool
+from scena.data.engines.workers.messages import (
+    ChunkRange,
+    Done,
+    EndOfInput,
+    EpochBegun,
+    EpochOver,
+    Freed,
+    Grant,
+    Input,
+    Output,
+    RunEpoch,
+    StageFailed,
+    Stored,
+    Task,
+)
 
 if TYPE_CHECKING:
     from scena.data.engines.workers.pool import Member
-    from scena.data.engines.workers.router import Router
-
-
-from typing import TYPE_CHECKING
-
-from scena.data.engines.workers.memory import SlotPool
-
-if TYPE_CHECKING:
     from scena.data.engines.workers.router import Router
 
 
@@ -41,7 +50,7 @@ class FinalQueue:
             limit = max(min(limit, int(MEMORY_BYTES / self._size)), len(self._router.pool.workers) + 1)
         return limit
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Batches that may still be prepared."""
         return self._limit() - self._count
 
@@ -72,44 +81,45 @@ class FinalQueue:
         self._ready.clear()
 
 
+@dataclass(slots=True)
 class Begin:
     """An epoch begins."""
 
-    def __init__(self, epoch: int, positions: list[Any], resumed: bool) -> None:
-        self.epoch = epoch
-        self.positions = positions
-        self.resumed = resumed
+    epoch: int
+    positions: list[Any]
+    """Where each stage starts."""
+    resumed: bool
+    """Whether batches of this epoch were handed out before."""
 
 
+@dataclass(slots=True)
 class End:
     """An epoch is over."""
 
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
+    epoch: int
 
 
+@dataclass(slots=True)
 class Group:
     """Consecutive chunks: to be read by index, or in one slot."""
 
-    def __init__(self, epoch: int, source: list[int] | None, chunks: list[Any]) -> None:
-        self.epoch = epoch
-        self.source = source
-        """[slot, offset, length of the header], None if the samples are still to be read."""
-        self.chunks = chunks
-        """[number, first ordinal, last ordinal + 1, indices or None, position after it] of each chunk."""
+    epoch: int
+    source: Stored | None
+    """None if the samples are still to be read."""
+    chunks: list[ChunkRange]
 
 
+@dataclass(slots=True)
 class Failed:
     """In the place of a group: what went wrong there."""
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    error: BaseException
 
 
 def give_back(slots: SlotPool, event: Any) -> None:
     """Frees the slot of an event that nobody will read."""
     if isinstance(event, Group) and event.source is not None:
-        slots.give(event.source[0])
+        slots.give(event.source.slot)
 
 
 TASKS_PER_WORKER = 2
@@ -125,29 +135,27 @@ class Following(Protocol):
     def accept(self, event: Any) -> None:
         """Takes the next event of the stream."""
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Chunks that it has room for."""
         ...
 
 
+@dataclass(slots=True, eq=False)
 class Entry:
     """A place in the order of results."""
 
-    __slots__ = ("event", "group", "node")
+    node: "ParallelNode"
+    group: Group | None
+    event: Any = None
 
-    def __init__(self, node: "ParallelNode", group: Group | None, event: Any = None) -> None:
-        self.node = node
-        self.group = group
-        self.event = event
-
-    def finish(self, slot: int, start: int, length: int, seconds: float, size: int, skipped: list[str]) -> None:
+    def finish(self, done: Done) -> None:
         """The task is done; its results are in a slot."""
         assert self.group is not None
-        chunks = [[number, first, last, None, after] for number, first, last, _, after in self.group.chunks]
-        self.event = Group(self.group.epoch, [slot, start, length], chunks)
-        self.node.measured(seconds / len(chunks), size / len(chunks))
-        if skipped:
-            self.node.router.skip(skipped)
+        chunks = [ChunkRange(one.number, one.first, one.stop, None, one.after) for one in self.group.chunks]
+        self.event = Group(self.group.epoch, done.result, chunks)
+        self.node.measured(done.seconds / len(chunks), done.size / len(chunks))
+        if done.skipped:
+            self.node.router.skip(done.skipped)
 
     def fail(self, error: BaseException) -> None:
         """The task failed."""
@@ -170,14 +178,14 @@ class ParallelNode:
 
     def wants(self) -> bool:
         """Whether it has use for more input."""
-        return len(self.inbox) < 2 and self.room() > 0
+        return len(self.inbox) < 2 and self.capacity() > 0
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Chunks that may still come."""
         waiting = sum(len(event.chunks) for event in self.inbox if isinstance(event, Group))
         if self._inner:
             return 2 * len(self.router.pool.workers) * max(1, self.router.group) + 2 - waiting - self._running
-        return self.following.room() - waiting - self._running
+        return self.following.capacity() - waiting - self._running
 
     def accept(self, event: Any) -> None:
         """Takes the next event of the stream."""
@@ -194,7 +202,7 @@ class ParallelNode:
             if isinstance(self.inbox[0], Group):
                 given = self.router.given
                 member = min(given, key=lambda worker: len(given[worker]))
-                full = self._inner and self.following.room() <= self._running
+                full = self._inner and self.following.capacity() <= self._running
                 if len(given[member]) >= TASKS_PER_WORKER or full:
                     return
                 self._send(member, self.inbox.popleft())
@@ -213,9 +221,9 @@ class ParallelNode:
         self._order.append(entry)
         self._running += len(group.chunks)
         router.given[member][number] = entry
-        chunks = [chunk[:4] for chunk in group.chunks]
+        chunks = [ChunkRange(one.number, one.first, one.stop, one.indices) for one in group.chunks]
         slot = router.pool.slots.take()
-        member.send([router.generation, number, self.stage_index, group.epoch, slot, group.source, chunks])
+        member.send(Task(router.generation, number, self.stage_index, group.epoch, slot, group.source, chunks))
 
     def measured(self, seconds: float, size: float) -> None:
         """Learns how long a chunk takes; groups light ones."""
@@ -246,14 +254,14 @@ class SerialNode:
         self._granted = 0
         self._epochs = 0
         self._given: deque[int] = deque()
-        self._pieces_per_slot = 1.0
+        self._chunks_per_slot = 1.0
         self._begun: deque[Begin] = deque()
 
     def wants(self) -> bool:
         """Whether it has use for more input."""
-        return self._epochs < 2 if self._source else len(self.inbox) < 2 and self.room() > 0
+        return self._epochs < 2 if self._source else len(self.inbox) < 2 and self.capacity() > 0
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Chunks that may still come."""
         waiting = sum(len(event.chunks) for event in self.inbox if isinstance(event, Group))
         return 2 * self.router.pool.group + 2 - waiting - self._unread
@@ -272,47 +280,47 @@ class SerialNode:
             if isinstance(event, Group):
                 self._unread += len(event.chunks)
                 self._given.append(len(event.chunks))
-                self.member.send(["pieces", generation, event.source, event.chunks])
+                self.member.send(Input(generation, event.source, event.chunks))
             elif isinstance(event, Begin):
-                self.member.send(["epoch", generation, event.epoch, event.positions[self.stage_index]])
+                self.member.send(RunEpoch(generation, event.epoch, event.positions[self.stage_index]))
                 self._begun.append(event)
             elif isinstance(event, End):
-                self.member.send(["end", generation])
+                self.member.send(EndOfInput(generation))
             else:
                 self.following.accept(event)
-        room = self.following.room()
-        while room > 0 and self._granted < 8 and self._granted * self._pieces_per_slot < room:
-            self.member.send(["slot", generation, self.router.pool.slots.take()])
+        capacity = self.following.capacity()
+        while capacity > 0 and self._granted < 8 and self._granted * self._chunks_per_slot < capacity:
+            self.member.send(Grant(generation, self.router.pool.slots.take()))
             self._granted += 1
 
-    def handle(self, kind: str, message: list[Any], current: bool) -> None:
-        """A message of its process."""
+    def handle(self, message: Any, current: bool) -> None:
+        """A message of its process; one that is not current belongs to a run that was given up."""
         slots = self.router.pool.slots
-        if kind == "out":
-            _, _, epoch, slot, start, length, size, chunks, skipped = message
-            if not current:
-                slots.give(slot)
-                return
-            self._granted -= 1
-            self._pieces_per_slot = max(float(len(chunks)), 0.9 * self._pieces_per_slot)
-            if skipped:
-                self.router.skip(skipped)
-            if self.stage_index == len(self.router.context.stages) - 1:
-                self.router.final.measured(size / len(chunks))
-            self.following.accept(Group(epoch, [slot, start, length], chunks))
-        elif kind == "free":
-            for slot in message[2]:
-                slots.give(slot)
-            if current:
-                self._unread -= self._given.popleft()
-        elif current and kind == "begin":
-            self.following.accept(self._begun.popleft())
-        elif current and kind == "over":
-            self._epochs -= 1
-            self.router.skip(message[3])
-            self.following.accept(End(message[2]))
-        elif current and kind == "failed":
-            self.following.accept(Failed(raised(self.member.name, *message[2:])))
+        match message:
+            case Output() if current:
+                count = len(message.chunks)
+                self._granted -= 1
+                self._chunks_per_slot = max(float(count), 0.9 * self._chunks_per_slot)
+                if message.skipped:
+                    self.router.skip(message.skipped)
+                if self.stage_index == len(self.router.context.stages) - 1:
+                    self.router.final.measured(message.size / count)
+                self.following.accept(Group(message.epoch, message.result, message.chunks))
+            case Output():
+                slots.give(message.result.slot)
+            case Freed():
+                for slot in message.slots:
+                    slots.give(slot)
+                if current:
+                    self._unread -= self._given.popleft()
+            case EpochBegun() if current:
+                self.following.accept(self._begun.popleft())
+            case EpochOver() if current:
+                self._epochs -= 1
+                self.router.skip(message.skipped)
+                self.following.accept(End(message.epoch))
+            case StageFailed() if current:
+                self.following.accept(Failed(raised(self.member.name, message.failure)))
 
     def drop(self) -> None:
         """Gives back slots that nobody will read."""

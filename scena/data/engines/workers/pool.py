@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any
+
+import msgspec
 
 from scena.data.engines.workers.channel import Channel
 from scena.data.engines.workers.config import stored_collator, stored_params
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
+from scena.data.engines.workers.messages import Configuration, Message
 from scena.data.engines.workers.streams import StreamServer
 from scena.data.generator import is_shared
 from scena.data.stages.context import PipelineContext
@@ -41,7 +43,7 @@ class Member:
         """Whether it said that it is ready."""
         self._life = life
 
-    def send(self, message: Any) -> None:
+    def send(self, message: Message) -> None:
         """Sends a message; if the other side is gone, reading will tell."""
         with contextlib.suppress(OSError):
             self.channel.send(message)
@@ -91,7 +93,7 @@ class WorkerPool:
         config = _config(context, self.group)
         if any(stage.parallel for stage in context.stages):
             for number in range(processes):
-                self.workers.append(_start(f"worker {number}", {**config, "place": None}, self.memory))
+                self.workers.append(_start(f"worker {number}", config, self.memory))
                 members.append(self.workers[-1])
         for stage_index, stage in enumerate(context.stages):
             if not stage.parallel:
@@ -100,7 +102,7 @@ class WorkerPool:
                 self.streams[stage_index] = (
                     _start_thread(context, stage_index, self.group, self.memory)
                     if local
-                    else _start(name, {**config, "place": stage_index}, self.memory)
+                    else _start(name, msgspec.structs.replace(config, stage_index=stage_index), self.memory)
                 )
                 members.append(self.streams[stage_index])
 
@@ -131,31 +133,31 @@ def _close(members: list[Member], memory: SharedMemory) -> None:
     memory.close()
 
 
-def _config(context: PipelineContext, group: int) -> dict[str, Any]:
-    return {
-        "mode": context.mode.value,
-        "seed": context.seed,
-        "group": group,
-        "pipeline": stored_params(context.pipeline),
-        "data": stored_params(context.data),
-        "processors": stored_params(context.processors),
-        "collator": stored_collator(context.collator) if context.batching else None,
-        "source": None if context.main_source or is_shared(context.source) else stored_params(context.source),
-        "store": [context.source.descriptor, context.source.path and str(context.source.path)]
-        if is_shared(context.source)
-        else None,
-        "steps": [context.first_step, context.last_step],
-        "random_access": context.random_access,
+def _config(context: PipelineContext, group: int) -> Configuration:
+    shared = is_shared(context.source)
+    return Configuration(
+        mode=context.mode.value,
+        seed=context.seed,
+        group=group,
+        pipeline=stored_params(context.pipeline),
+        data=stored_params(context.data),
+        processors=stored_params(context.processors),
+        collator=stored_collator(context.collator) if context.batching else None,
+        source=None if context.main_source or shared else stored_params(context.source),
+        store=(context.source.descriptor, context.source.path and str(context.source.path)) if shared else None,
+        first_step=context.first_step,
+        last_step=context.last_step,
+        random_access=context.random_access,
         # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.
-        "die_with_thread": threading.current_thread() is threading.main_thread(),
-    }
+        die_with_thread=threading.current_thread() is threading.main_thread(),
+    )
 
 
-def _start(name: str, config: dict[str, Any], memory: SharedMemory) -> Member:
+def _start(name: str, config: Configuration, memory: SharedMemory) -> Member:
     ours, theirs = Channel.pair()
     life, held = os.pipe()
     descriptors = (theirs.fileno(), life, memory.descriptor)
-    shared = (config["store"][0],) if config["store"] else ()
+    shared = (config.store[0],) if config.store is not None else ()
     path = "\x1f".join(os.path.abspath(entry or os.curdir) for entry in sys.path)
     environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
     process = subprocess.Popen(

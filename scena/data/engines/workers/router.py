@@ -16,6 +16,7 @@ from typing import Any
 from scena.data.batch import Cursor
 from scena.data.engines.workers.channel import died, raised
 from scena.data.engines.workers.codec import pack_indices
+from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused
 from scena.data.engines.workers.nodes import Begin, End, Entry, Failed, FinalQueue, Group, ParallelNode, SerialNode
 from scena.data.engines.workers.pool import Member, WorkerPool
 from scena.data.errors import DataError
@@ -63,7 +64,7 @@ class Router:
         for member in pool.members:
             self._selector.register(member.channel, selectors.EVENT_READ, member)
         for member in pool.streams.values():
-            member.send(["reset", self.generation])
+            member.send(Reset(self.generation))
         self._thread = threading.Thread(target=self._run, name="scena-router", daemon=True)
         self._thread.start()
 
@@ -104,13 +105,15 @@ class Router:
             node.drop()
 
     def _doing(self) -> str:
-        """What the workers are at, for somebody who wonders."""
+        """Describes the running tasks for the stall warning."""
         texts = []
         for member, tasks in self.given.items():
             for entry in list(tasks.values())[:1]:
                 chunks = entry.group.chunks if entry.group is not None else []
                 if chunks:
-                    texts.append(f"The {member.name} is at samples {chunks[0][1]} to {chunks[-1][2] - 1} of its epoch.")
+                    texts.append(
+                        f"The {member.name} is at samples {chunks[0].first} to {chunks[-1].stop - 1} of its epoch."
+                    )
         return " ".join(texts)
 
     def _wake(self) -> None:
@@ -148,40 +151,42 @@ class Router:
             self.pool.closed = True
             self._failure = self._failure or died(member.name, member.status())
 
-    def _handle(self, member: Member, message: list[Any]) -> None:
-        kind = message[0]
-        if kind == "ready":
-            member.up = True
-            if message[1]:
-                logger.warning(
-                    "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "
-                    "needs much memory. Move those classes into a module without it.", member.name, ", ".join(message[1]),
-                )  # fmt: skip
-            return
-        if kind == "broken":
-            self.pool.closed = True
-            self._failure = self._failure or raised(member.name, *message[1:])
-            return
-        if kind == "unused":
-            for slot in message[2]:
-                self.pool.slots.give(slot)
-            return
-        current = message[1] == self.generation
-        if kind in ("done", "error"):
-            _, _, task, slot = message[:4]
-            for returned in message[-1]:
-                self.pool.slots.give(returned)
-            entry = self.given[member].pop(task, None) if current else None
-            if entry is None:
-                self.pool.slots.give(slot)
-            elif kind == "done":
-                entry.finish(slot, *message[4:-1])
-            else:
-                self.pool.slots.give(slot)
-                entry.fail(raised(member.name, *message[4:-1]))
+    def _handle(self, member: Member, message: Any) -> None:
+        slots = self.pool.slots
+        match message:
+            case Ready():
+                member.up = True
+                if message.heavy:
+                    logger.warning(
+                        "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "
+                        "needs much memory. Move those classes into a module without it.", member.name, ", ".join(message.heavy),
+                    )  # fmt: skip
+            case Broken():
+                self.pool.closed = True
+                self._failure = self._failure or raised(member.name, message.failure)
+            case Unused():
+                for slot in message.slots:
+                    slots.give(slot)
+            case Done() | TaskFailed():
+                self._task_ended(member, message)
+            case _:
+                node = next(node for node in self.nodes if isinstance(node, SerialNode) and node.member is member)
+                node.handle(message, message.generation == self.generation)
+
+    def _task_ended(self, member: Member, message: Done | TaskFailed) -> None:
+        slots = self.pool.slots
+        for slot in message.freed:
+            slots.give(slot)
+        current = message.generation == self.generation
+        entry = self.given[member].pop(message.task, None) if current else None
+        if isinstance(message, TaskFailed):
+            slots.give(message.slot)
+            if entry is not None:
+                entry.fail(raised(member.name, message.failure))
+        elif entry is None:
+            slots.give(message.result.slot)
         else:
-            node = next(node for node in self.nodes if getattr(node, "member", None) is member)
-            node.handle(kind, message, current)  # type: ignore[union-attr]
+            entry.finish(message)
 
     def _pump(self) -> None:
         """Lets every node do what it can: the last one first, that makes room for those before it; then down the stream."""
@@ -219,11 +224,11 @@ class Router:
             if not context.stages[0].source:
                 chunks = index_chunks(context, cursor.epoch, cursor, feed_start(context.stages, positions))
                 total = len(context.order(cursor.epoch))
-                group: list[Any] = []
+                group: list[ChunkRange] = []
                 for chunk in chunks:
                     assert chunk.indices is not None
-                    indices = pack_indices(chunk.indices)
-                    group.append([chunk.number, chunk.ordinals[0], chunk.ordinals[-1] + 1, indices, chunk.after])
+                    first, stop = chunk.ordinals[0], chunk.ordinals[-1] + 1
+                    group.append(ChunkRange(chunk.number, first, stop, pack_indices(chunk.indices), chunk.after))
                     if len(group) >= self._enough(math.inf if repeat else total - chunk.ordinals[-1]):
                         yield Group(cursor.epoch, None, group)
                         group = []

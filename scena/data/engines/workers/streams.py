@@ -14,7 +14,22 @@ from scena.data.engines.workers.codec import (
     write_batch,
     write_chunk,
 )
-from scena.data.engines.workers.memory import Lease, Returns, SharedMemory
+from scena.data.engines.workers.memory import Returns, SharedMemory, lease
+from scena.data.engines.workers.messages import (
+    ChunkRange,
+    EpochBegun,
+    EpochOver,
+    Freed,
+    Grant,
+    Input,
+    Message,
+    Output,
+    Reset,
+    RunEpoch,
+    StageFailed,
+    Stored,
+    Unused,
+)
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.stages import Chunk
 from scena.data.stages.stream_stage import StreamStage
@@ -49,7 +64,7 @@ class StreamServer:
         self._inbox: deque[Any] = deque()
         self._writer: SlotWriter | None = None
         self._results: list[Any] = []
-        self._chunks: list[Any] = []
+        self._chunks: list[ChunkRange] = []
         self._started = 0.0
         self._epoch = 0
 
@@ -66,8 +81,8 @@ class StreamServer:
                 while not self._inbox:
                     self._wait()
                 message = self._inbox.popleft()
-                if message[0] == "epoch":
-                    self._run_epoch(message[2], message[3])
+                if isinstance(message, RunEpoch):
+                    self._run_epoch(message)
             except _Reset:
                 continue
             except _Closed:
@@ -75,40 +90,41 @@ class StreamServer:
             except Exception as error:
                 self._inbox.clear()
                 try:
-                    self._send(["failed", self._generation, *describe_failure(error)])
+                    self._send(StageFailed(self._generation, describe_failure(error)))
                 except _Closed:
                     return
 
-    def _send(self, message: list[Any]) -> None:
+    def _send(self, message: Message) -> None:
         try:
             self._channel.send(message)
         except OSError:
             raise _Closed from None
 
-    def _run_epoch(self, epoch: int, position: Any) -> None:
-        self._epoch = epoch
-        self._send(["begin", self._generation, epoch])
+    def _run_epoch(self, message: RunEpoch) -> None:
+        epoch = self._epoch = message.epoch
+        self._send(EpochBegun(self._generation, epoch))
         stream = StreamStage(self._context, self._stage_index, epoch)
-        for chunk in stream.run(None if self._stage.source else self._input(), position):
+        for chunk in stream.run(None if self._stage.source else self._input(), message.position):
             self._emit(chunk)
         self._flush()
-        self._send(["over", self._generation, epoch, self._context.take_skipped()])
+        self._send(EpochOver(self._generation, epoch, self._context.take_skipped()))
 
     def _input(self) -> Iterator[Chunk]:
         while True:
             while not self._inbox:
                 self._wait()
             message = self._inbox.popleft()
-            if message[0] == "end":
+            if not isinstance(message, Input):
                 return
-            _, generation, source, chunks = message
+            source = message.source
             stored: Any = None
             view: Any = None
             if source is not None:
-                view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
-                stored = read_header(view, source[1], source[2])
-            for row, (number, first, last, indices, after) in enumerate(chunks):
-                chunk = Chunk(number, range(first, last), indices=unpack_indices(indices), after=after)
+                view = lease(self._returns, self._memory, source)
+                stored = read_header(view, source.start, source.length)
+            for row, chosen in enumerate(message.chunks):
+                ordinals, indices = range(chosen.first, chosen.stop), unpack_indices(chosen.indices)
+                chunk = Chunk(chosen.number, ordinals, indices=indices, after=chosen.after)
                 if stored is not None:
                     chunk.offsets, chunk.samples = read_chunk(view, stored[row])
                 else:
@@ -116,7 +132,7 @@ class StreamServer:
                 yield chunk
             chunk.samples = []
             view = None
-            self._send(["free", generation, self._returns.take()])
+            self._send(Freed(message.generation, self._returns.take()))
 
     def _emit(self, chunk: Chunk) -> None:
         if self._writer is None:
@@ -128,7 +144,8 @@ class StreamServer:
             self._results.append(write_batch(self._context, self._writer, chunk))
         else:
             self._results.append(write_chunk(self._writer, chunk))
-        self._chunks.append([chunk.number, chunk.ordinals[0], chunk.ordinals[-1] + 1, None, chunk.after])
+        made = ChunkRange(chunk.number, chunk.ordinals[0], chunk.ordinals[-1] + 1, after=chunk.after)
+        self._chunks.append(made)
         waited = time.perf_counter() - self._started
         if waited > FLUSH_SECONDS or self._writer.size > FLUSH_BYTES or len(self._chunks) >= self._group:
             self._flush()
@@ -136,10 +153,9 @@ class StreamServer:
     def _flush(self) -> None:
         if self._writer is None:
             return
-        header = self._writer.header(self._results)
-        slot, size = self._writer.slot, self._writer.size
+        result = Stored(self._writer.slot, *self._writer.header(self._results))
         skipped = self._context.take_skipped()
-        self._send(["out", self._generation, self._epoch, slot, *header, size, self._chunks, skipped])
+        self._send(Output(self._generation, self._epoch, result, self._writer.size, self._chunks, skipped))
         self._writer, self._results, self._chunks = None, [], []
 
     def _wait(self) -> None:
@@ -150,16 +166,15 @@ class StreamServer:
             message = self._channel.receive()
         except (EOFError, OSError):
             raise _Closed from None
-        kind = message[0]
-        if kind == "reset":
+        if isinstance(message, Reset):
             unused = [*self._slots] + ([self._writer.slot] if self._writer else [])
-            self._send(["unused", message[1], unused])
+            self._send(Unused(message.generation, unused))
             self._slots.clear()
             self._inbox.clear()
             self._writer, self._results, self._chunks = None, [], []
-            self._generation = message[1]
+            self._generation = message.generation
             raise _Reset
-        if kind == "slot":
-            self._slots.append(message[2])
+        if isinstance(message, Grant):
+            self._slots.append(message.slot)
         else:
             self._inbox.append(message)

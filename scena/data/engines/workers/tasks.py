@@ -12,7 +12,8 @@ from scena.data.engines.workers.codec import (
     write_batch,
     write_chunk,
 )
-from scena.data.engines.workers.memory import Lease, Returns, SharedMemory
+from scena.data.engines.workers.memory import Returns, SharedMemory, lease
+from scena.data.engines.workers.messages import Done, Stored, Task, TaskFailed
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.parallel_stage import ParallelStage
 from scena.data.stages.stages import Chunk
@@ -40,7 +41,7 @@ class HoleFiller:
     def fill(self) -> None:
         """Fills the holes that there are now."""
         while len(self._held) < _MOST:
-            found = [stage_index + 0.5 for stage_index in range(_ENOUGH)]  # a float takes as much as an int
+            found = [place + 0.5 for place in range(_ENOUGH)]  # a float takes as much as an int
             pool = id(found[-1]) // _POOL
             elsewhere = [number for number in found if id(number) // _POOL != pool]
             if not elsewhere:
@@ -66,41 +67,41 @@ class TaskServer:
                 message = self._channel.receive()
             except EOFError:
                 return
+            assert isinstance(message, Task)
             self._holes.before_task()
-            reply = self._task(*message)
-            reply.append(
+            reply = self._run(message)
+            reply.freed = (
                 self._returns.take()
             )  # only now: the arrays of the task are gone, unless a processor kept them
             self._channel.send(reply)
 
-    def _task(
-        self, generation: int, task: int, stage_index: int, epoch: int, slot: int, source: Any, chunks: Any
-    ) -> list[Any]:
+    def _run(self, task: Task) -> Done | TaskFailed:
         start = time.perf_counter()
-        writer = SlotWriter(self._memory, slot)
+        writer = SlotWriter(self._memory, task.slot)
         try:
-            results = self._results(writer, stage_index, epoch, source, chunks)
+            results = self._results(writer, task)
             header = writer.header(results)
         except Exception as error:
-            return ["error", generation, task, slot, *describe_failure(error)]
+            return TaskFailed(task.generation, task.number, task.slot, describe_failure(error))
         skipped = self._context.take_skipped()
         seconds = time.perf_counter() - start
-        return ["done", generation, task, slot, *header, seconds, writer.size, skipped]
+        return Done(task.generation, task.number, Stored(task.slot, *header), seconds, writer.size, skipped)
 
-    def _results(self, writer: SlotWriter, stage_index: int, epoch: int, source: Any, chunks: Any) -> list[Any]:
-        if stage_index not in self._stages:
-            self._stages[stage_index] = ParallelStage(self._context, self._context.stages[stage_index])
-        stage = self._stages[stage_index]
+    def _results(self, writer: SlotWriter, task: Task) -> list[Any]:
+        index, source = task.stage_index, task.source
+        if index not in self._stages:
+            self._stages[index] = ParallelStage(self._context, self._context.stages[index])
+        stage = self._stages[index]
         stored = None
         if source is not None:
-            view = Lease(self._returns, source[0], self._memory.view(source[0], source[1] + source[2])).bytes()
-            stored = read_header(view, source[1], source[2])
+            view = lease(self._returns, self._memory, source)
+            stored = read_header(view, source.start, source.length)
         results = []
-        for row, (number, first, last, indices) in enumerate(chunks):
-            chunk = Chunk(number, range(first, last), indices=unpack_indices(indices))
+        for row, chosen in enumerate(task.chunks):
+            chunk = Chunk(chosen.number, range(chosen.first, chosen.stop), indices=unpack_indices(chosen.indices))
             if stored is not None:
                 chunk.offsets, chunk.samples = read_chunk(view, stored[row])
-            made = stage.run(chunk, epoch)
+            made = stage.run(chunk, task.epoch)
             if stage.stage.batches and self._context.batching:
                 results.append(write_batch(self._context, writer, made))
             else:

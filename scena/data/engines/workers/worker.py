@@ -17,13 +17,15 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it closes the channel
     threading.Thread(target=_end_with_parent, args=(life_descriptor,), daemon=True).start()
     from scena.data.engines.workers.channel import Channel
+    from scena.data.engines.workers.messages import Broken, Configuration, Ready
 
     channel = Channel(socket.socket(fileno=channel_descriptor))
     try:
         config = channel.receive()
     except EOFError:
         return
-    if config["die_with_thread"]:
+    assert isinstance(config, Configuration)
+    if config.die_with_thread:
         _die_with_parent(parent)
     from scena.data.engines.workers.channel import describe_failure
     from scena.data.engines.workers.memory import SharedMemory
@@ -33,16 +35,15 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
     try:
         context = _context(config)
         memory = SharedMemory(memory_descriptor)
-        stage_index = config["place"]
         server: Any
-        if stage_index is None:
+        if config.stage_index is None:
             server = TaskServer(channel, memory, context)
         else:
-            server = StreamServer(channel, memory, context, stage_index, config["group"])
+            server = StreamServer(channel, memory, context, config.stage_index, config.group)
         heavy = [name for name in ("tensorflow", "keras", "torch", "jax") if name in sys.modules]
-        channel.send(["ready", heavy])
+        channel.send(Ready(heavy))
     except Exception as error:
-        channel.send(["broken", *describe_failure(error)])
+        channel.send(Broken(describe_failure(error)))
         return
     try:
         server.run()
@@ -50,31 +51,31 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
         return
 
 
-def _context(config: dict[str, Any]) -> Any:
+def _context(config: Any) -> Any:
     from scena.data.engines.workers.config import restored_collator, restored_params
     from scena.data.params import PipelineMode
     from scena.data.stages.context import PipelineContext
 
-    mode = PipelineMode(config["mode"])
-    collator = config["collator"]
+    mode = PipelineMode(config.mode)
     source: Any = None
-    if config["store"]:
+    if config.store is not None:
         from scena.data.stages.sample_cache import StoredSamples
 
-        source = StoredSamples(config["store"][0], mode, config["store"][1] and Path(config["store"][1]))
-    elif config["source"]:
-        source = restored_params(config["source"])
+        descriptor, path = config.store
+        source = StoredSamples(descriptor, mode, None if path is None else Path(path))
+    elif config.source is not None:
+        source = restored_params(config.source)
     context = PipelineContext(
         mode=mode,
-        pipeline=restored_params(config["pipeline"]),
-        data=restored_params(config["data"]),
-        processors=restored_params(config["processors"]),
-        collator=None if collator is None else restored_collator(collator, mode),
-        seed=config["seed"],
+        pipeline=restored_params(config.pipeline),
+        data=restored_params(config.data),
+        processors=restored_params(config.processors),
+        collator=None if config.collator is None else restored_collator(config.collator, mode),
+        seed=config.seed,
         source=source,
-        random_access=config["random_access"],
-        first_step=config["steps"][0],
-        last_step=config["steps"][1],
+        random_access=config.random_access,
+        first_step=config.first_step,
+        last_step=config.last_step,
     )
     context.collect_skipped()
     return context

@@ -1,0 +1,56 @@
+"""The public names of `scena`; each is imported when it is first used."""
+
+from scena.backends.params import DeviceParams as DeviceParams
+from scena.backends.params import TrainerDeviceParams as TrainerDeviceParams
+from scena.data.database import DataBase as DataBase
+from scena.data.generator import DataGenerator as DataGenerator
+from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
+from scena.data.params import ComposedProcessorPipelineParams as ComposedProcessorPipelineParams
+from scena.data.params import DataBaseParams as DataBaseParams
+from scena.data.params import DataGeneratorParams as DataGeneratorParams
+from scena.data.params import DataPipelineParams as DataPipelineParams
+from scena.data.params import DataProcessorParams as DataProcessorParams
+from scena.data.params import PipelineMode as PipelineMode
+from scena.data.params import SequentialProcessorPipelineParams as SequentialProcessorPipelineParams
+from scena.data.processor import GeneratingDataProcessor as GeneratingDataProcessor
+from scena.data.processor import MappingDataProcessor as MappingDataProcessor
+from scena.data.resource import Resource as Resource
+from scena.data.sample import Sample as Sample
+from scena.data.spec import ArraySpec as ArraySpec
+from scena.evaluation.callbacks import LAVCallback as LAVCallback
+from scena.evaluation.evaluator import Evaluator as Evaluator
+from scena.evaluation.lav import LAV as LAV
+from scena.evaluation.multi import MultiLAV as MultiLAV
+from scena.evaluation.params import EvaluatorParams as EvaluatorParams
+from scena.evaluation.params import LAVParams as LAVParams
+from scena.model.graph import GenericGraphBase as GenericGraphBase
+from scena.model.graph import GraphBase as GraphBase
+from scena.model.graph import RootGraph as RootGraph
+from scena.model.model import ModelBase as ModelBase
+from scena.model.params import ModelBaseParams as ModelBaseParams
+from scena.model.tensorboard import TensorBoardWriter as TensorBoardWriter
+from scena.model.tensorboard import add_tensorboard as add_tensorboard
+from scena.model.tensorboard_data import AudioData as AudioData
+from scena.model.tensorboard_data import HistogramData as HistogramData
+from scena.model.tensorboard_data import ImageData as ImageData
+from scena.model.tensorboard_data import PRCurveData as PRCurveData
+from scena.model.tensorboard_data import TextData as TextData
+from scena.model.training_model import TrainingModel as TrainingModel
+from scena.params import Params as Params
+from scena.params import ParamsError as ParamsError
+from scena.params import param as param
+from scena.prediction.params import PredictorParams as PredictorParams
+from scena.prediction.predictor import Predictor as Predictor
+from scena.prediction.voting import MultiModelPredictor as MultiModelPredictor
+from scena.scenario.listfile import ListFileScenario as ListFileScenario
+from scena.scenario.params import ScenarioBaseParams as ScenarioBaseParams
+from scena.scenario.scenario import ScenarioBase as ScenarioBase
+from scena.training.callbacks.base import TrainerCallback as TrainerCallback
+from scena.training.params import TrainerParams as TrainerParams
+from scena.training.pipelines import TrainerPipelineParams as TrainerPipelineParams
+from scena.training.pipelines import TrainerPipelineParamsBase as TrainerPipelineParamsBase
+from scena.training.pipelines import TrainValParams as TrainValParams
+from scena.training.trainer import Trainer as Trainer
+from scena.training.warmstart.params import WarmStartParams as WarmStartParams
+
+__version__: str
