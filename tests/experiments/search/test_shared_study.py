@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.drive_search import EPOCHS
 from tests.experiments.program import ROOT
+from tests.experiments.search.drive_search import EPOCHS
 
 BIN = next((str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), "")
 
@@ -59,7 +59,7 @@ def test_two_machines_share_a_study(server: str, tmp_path: Path, monkeypatch: py
         words = [
             sys.executable,
             "-m",
-            "tests.experiments.drive_search",
+            "tests.experiments.search.drive_search",
             json.dumps({"output": str(tmp_path / name), **options}),
         ]
         if name == "two":  # not at the same moment: the tables of the study are made once

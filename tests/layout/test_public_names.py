@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from tests.house.sources import ROOT, module_name, python_files
+from tests.layout.sources import ROOT, module_name, python_files
 
 PROBE = """
 import importlib, inspect, json, sys

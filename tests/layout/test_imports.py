@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.sources import ROOT, module_name, place, python_files, runtime_nodes, syntax
+from tests.layout.sources import ROOT, module_name, place, python_files, runtime_nodes, syntax
 
 # A package may import those before it. Packages on one line may import each other, but not in a circle.
 ORDER = [

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.distribution.runs import FLAGS, SCENARIO, assert_equal_runs, merged, start_workers, train
-from tests.distribution.several import NOTES
 from tests.faults.harness import FLAGS as SURVIVOR_FLAGS
 from tests.faults.harness import SCENARIO as SURVIVOR
 from tests.faults.harness import fingerprint
+from tests.training.distribution.runs import FLAGS, SCENARIO, assert_equal_runs, merged, start_workers, train
+from tests.training.distribution.several import NOTES
 from tests.zygote import ROOT, Zygote
 
 # slow enough that a process can be ended in the middle of it

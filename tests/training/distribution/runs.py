@@ -16,7 +16,7 @@ FLAGS = (
     "--trainer.epochs 3 --trainer.random_seed 7 --data.count 61 --train.batch_size 20 --val.batch_size 16 --model.dropout 0 "
     "--trainer.export_final False --tensorboard.write False --train.num_processes 0 --val.num_processes 0"
 ).split()
-SCENARIO = "tests.distribution.several"
+SCENARIO = "tests.training.distribution.several"
 
 
 def train(zygote: Zygote, directory: Path, more: str = "", scenario: str = SCENARIO, flags: list[str] = FLAGS) -> Path:

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.house.sources import ROOT, place, python_files, repository_files, syntax
+from tests.layout.sources import ROOT, place, python_files, repository_files, syntax
 
 MOST_LINES = 500
 EMPTY_NAMES = {"utils", "util", "misc", "helpers", "helper", "common"}

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from scena.experiments.errors import ExperimentError
-from tests.experiments.drive_search import EPOCHS, search
 from tests.experiments.program import ROOT
+from tests.experiments.search.drive_search import EPOCHS, search
 
 UNITS = "model.units=1:9"
 
@@ -102,7 +102,7 @@ def test_a_search_killed_again_and_again_loses_and_repeats_nothing(
     kills = 0
     while True:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.experiments.drive_search", json.dumps(options)], cwd=ROOT
+            [sys.executable, "-m", "tests.experiments.search.drive_search", json.dumps(options)], cwd=ROOT
         )
         try:
             assert process.wait(rng.uniform(2.5, 4.5) if kills < 4 else 120) == 0

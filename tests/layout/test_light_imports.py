@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.sources import ROOT, module_name, python_files
+from tests.layout.sources import ROOT, module_name, python_files
 
 PROBE = """
 import importlib, sys

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.house.sources import ROOT
+from tests.layout.sources import ROOT
 
 COMMANDS = {
     "format": "ruff format --check --quiet --output-format concise",

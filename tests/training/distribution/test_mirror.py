@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.distribution.runs import SCENARIO, assert_equal_runs, history, merged, train
 from tests.faults.harness import FLAGS as SURVIVOR_FLAGS
 from tests.faults.harness import SCENARIO as SURVIVOR
 from tests.faults.harness import fingerprint
+from tests.training.distribution.runs import SCENARIO, assert_equal_runs, history, merged, train
 from tests.zygote import Zygote
 
 
