@@ -10,6 +10,7 @@ from scena.data.params import DataBaseParams as DataBaseParams
 from scena.data.params import DataGeneratorParams as DataGeneratorParams
 from scena.data.params import DataPipelineParams as DataPipelineParams
 from scena.data.params import DataProcessorParams as DataProcessorParams
+from scena.data.params import DataProcessorPipelineParams as DataProcessorPipelineParams
 from scena.data.params import PipelineMode as PipelineMode
 from scena.data.params import SequentialProcessorPipelineParams as SequentialProcessorPipelineParams
 from scena.data.processor import GeneratingDataProcessor as GeneratingDataProcessor
@@ -26,6 +27,7 @@ from scena.evaluation.params import LAVParams as LAVParams
 from scena.model.graph import GenericGraphBase as GenericGraphBase
 from scena.model.graph import GraphBase as GraphBase
 from scena.model.graph import RootGraph as RootGraph
+from scena.model.graph import Tensors as Tensors
 from scena.model.model import ModelBase as ModelBase
 from scena.model.params import ModelBaseParams as ModelBaseParams
 from scena.model.tensorboard import TensorBoardWriter as TensorBoardWriter
@@ -44,8 +46,12 @@ from scena.prediction.predictor import Predictor as Predictor
 from scena.prediction.voting import MultiModelPredictor as MultiModelPredictor
 from scena.scenario.listfile import ListFileScenario as ListFileScenario
 from scena.scenario.params import ScenarioBaseParams as ScenarioBaseParams
+from scena.scenario.scenario import Scenario as Scenario
 from scena.scenario.scenario import ScenarioBase as ScenarioBase
 from scena.training.callbacks.base import TrainerCallback as TrainerCallback
+from scena.training.callbacks.params import CallbackParams as CallbackParams
+from scena.training.callbacks.params import TrackerParams as TrackerParams
+from scena.training.callbacks.tracker import Tracker as Tracker
 from scena.training.params import TrainerParams as TrainerParams
 from scena.training.pipelines import TrainerPipelineParams as TrainerPipelineParams
 from scena.training.pipelines import TrainerPipelineParamsBase as TrainerPipelineParamsBase

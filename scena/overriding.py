@@ -2,7 +2,7 @@
 
 import inspect
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class Overridable:
@@ -51,3 +51,22 @@ def refuse_misspelt(cls: type) -> None:
                 f"{cls.__name__}.{name} is called by nobody; did you mean {close[0]}? If it is a method of your own, give it "
                 "another name."
             )
+
+
+class TwoNames(Overridable):
+    """Base of classes whose hooks can be overridden under either of two names."""
+
+    __two_names__: ClassVar[dict[str, str]] = {}
+    """The public name of each hook, and the other one."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = dict(cls.__dict__)
+        for public, other in cls.__two_names__.items():
+            if public in own and other in own and own[public] is not own[other]:
+                raise TypeError(
+                    f"{cls.__name__} defines {public} and {other}, which are two names of one method. Keep {public}."
+                )
+            for name, same in ((public, other), (other, public)):
+                if name in own:
+                    setattr(cls, same, own[name])

@@ -22,7 +22,7 @@ from scena.model.errors import ModelError
 
 MISSPELT = [
     (ModelBase, "_sample_weight", "_sample_weights"),
-    (ModelBase, "_metrics", "_metric"),
+    (ModelBase, "_metrics", "metrics"),
     (ModelBase, "_best_logging_setting", "_best_logging_settings"),
     (DataBase, "_input_layer_spec", "_input_layer_specs"),
     (DataBase, "_padding_value", "_padding_values"),

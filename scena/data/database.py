@@ -6,26 +6,35 @@ from scena.data.apply import SamplePipeline
 from scena.data.generator import as_generator
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline
+from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
-from scena.overriding import Overridable
+from scena.overriding import TwoNames
 from scena.params.generics import type_argument
 
 P = TypeVar("P", bound=DataBaseParams)
 _VARIABLE: Any = P
 
 
-class DataBase(Overridable, Generic[P]):
-    """Describes the data of a scenario. Override `_input_layer_specs` and `_target_layer_specs`.
+class DataBase(TwoNames, Generic[P]):
+    """Describes the data of a scenario. Override `input_specs` and `target_specs`.
 
     Example:
         class MyData(DataBase[MyDataParams]):
-            def _input_layer_specs(self):
+            def input_specs(self):
                 return {"img": ArraySpec((28, 28), "uint8")}
 
-            def _target_layer_specs(self):
+            def target_specs(self):
                 return {"gt": ArraySpec((), "int32")}
     """
+
+    __two_names__ = {
+        "input_specs": "_input_layer_specs",
+        "target_specs": "_target_layer_specs",
+        "input_batch_specs": "_input_batch_specs",
+        "target_batch_specs": "_target_batch_specs",
+        "padding": "_padding_values",
+    }
 
     def __init__(self, params: P, **static: Any) -> None:
         self.params = params
@@ -38,21 +47,21 @@ class DataBase(Overridable, Generic[P]):
         params: P = type_argument(cls, _VARIABLE)()
         return params
 
-    def _input_layer_specs(self) -> dict[str, Any]:
+    def input_specs(self) -> dict[str, Any]:
         """Name, shape (without batch dimension) and dtype of each input of the model."""
-        raise NotImplementedError(f"{type(self).__name__} must define _input_layer_specs().")
+        raise NotImplementedError(f"{type(self).__name__} must define input_specs().")
 
-    def _target_layer_specs(self) -> dict[str, Any]:
+    def target_specs(self) -> dict[str, Any]:
         """Name, shape and dtype of each target; none by default."""
         return {}
 
-    def _input_batch_specs(self) -> dict[str, Any]:
+    def input_batch_specs(self) -> dict[str, Any]:
         """What the inputs are before `tf_transform`; default: what the model gets."""
-        return self._input_layer_specs()
+        return self.input_specs()
 
-    def _target_batch_specs(self) -> dict[str, Any]:
+    def target_batch_specs(self) -> dict[str, Any]:
         """What the targets are before `tf_transform`; default: what the model gets."""
-        return self._target_layer_specs()
+        return self.target_specs()
 
     def tf_transform(self, dataset: Any, mode: PipelineMode) -> Any:
         """Override it to change batches with TensorFlow's operations; it receives a `tf.data.Dataset` and returns one.
@@ -69,34 +78,39 @@ class DataBase(Overridable, Generic[P]):
         """Whether the class has a `tf_transform` of its own."""
         return type(self).tf_transform is not DataBase.tf_transform
 
-    def _padding_values(self) -> dict[str, Any]:
+    def padding(self) -> dict[str, Any]:
         """The value that fills up variable axes, by name; 0 where nothing is said."""
         return {}
 
     def input_layer_specs(self) -> dict[str, ArraySpec]:
         """The specs of the inputs."""
-        return {name: ArraySpec.of(spec) for name, spec in self._input_layer_specs().items()}
+        return {name: ArraySpec.of(spec) for name, spec in self.input_specs().items()}
 
     def target_layer_specs(self) -> dict[str, ArraySpec]:
         """The specs of the targets."""
-        return {name: ArraySpec.of(spec) for name, spec in self._target_layer_specs().items()}
+        return {name: ArraySpec.of(spec) for name, spec in self.target_specs().items()}
 
     def batch_specs(self) -> tuple[dict[str, ArraySpec], dict[str, ArraySpec]]:
         """The specs of inputs and targets as the pipeline makes them, before `tf_transform`."""
         if not self.transforms_batches:
             return self.input_layer_specs(), self.target_layer_specs()
-        inputs = {name: ArraySpec.of(spec) for name, spec in self._input_batch_specs().items()}
-        return inputs, {name: ArraySpec.of(spec) for name, spec in self._target_batch_specs().items()}
+        inputs = {name: ArraySpec.of(spec) for name, spec in self.input_batch_specs().items()}
+        return inputs, {name: ArraySpec.of(spec) for name, spec in self.target_batch_specs().items()}
 
     def padding_values(self) -> dict[str, Any]:
         """The padding value of each input and target."""
         inputs, targets = self.batch_specs()
         names = [*inputs, *targets]
-        values = self._padding_values()
+        values = self.padding()
         unknown = sorted(set(values) - set(names))
         if unknown:
-            raise ValueError(f"_padding_values of {type(self).__name__} names {unknown}, but the specs have {names}.")
+            raise ValueError(f"{type(self).__name__}.padding names {unknown}, but the specs have {names}.")
         return {name: values.get(name, 0) for name in names}
+
+    def describe(self, sample: Sample) -> str:
+        """One predicted sample in a line, for a person to read; "" prints nothing. It has targets in a validation only."""
+        del sample
+        return ""
 
     def processors(self, pipeline_params: DataPipelineParams) -> DataProcessorPipelineParams:
         """The processors before the model; override it to add some that depend on the pipeline's parameters."""
@@ -139,3 +153,7 @@ class DataBase(Overridable, Generic[P]):
     def create_post_proc(self, mode: PipelineMode, pipeline_params: DataPipelineParams | None = None) -> SamplePipeline:
         """The processors after the model; `apply(samples)` runs them."""
         return SamplePipeline(self.params.post_proc, pipeline_params or DataPipelineParams(), self.params, mode)
+
+
+for _public, _other in DataBase.__two_names__.items():
+    setattr(DataBase, _other, getattr(DataBase, _public))

@@ -1,6 +1,6 @@
 """Files a model needs wherever it goes: copied into the export, and found again after the export was moved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -69,15 +69,15 @@ def find_resources(tree: Any, path: str = "") -> Iterator[tuple[str, Resource]]:
         yield from find_resources(value, f"{path}.{name}" if path else str(name))
 
 
-def export_resources(tree: Params, directory: str | Path) -> Params:
-    """Copies all resources of `tree` into `directory`/resources; returns a copy of the tree with relative paths.
+def export_resources(trees: Sequence[Params], directory: str | Path) -> list[Any]:
+    """Copies all resources of some trees into `directory`/resources; returns copies of the trees with relative paths.
 
     Two files of the same name get different names; a file that is used twice is copied once.
     """
     target = Path(directory) / RESOURCES
     names: dict[Path, str] = {}
     taken: set[str] = set()
-    for where, resource in find_resources(tree):
+    for where, resource in (found for tree in trees for found in find_resources(tree)):
         try:
             source = resource.path.resolve()
         except ParamsError as error:
@@ -88,11 +88,14 @@ def export_resources(tree: Params, directory: str | Path) -> Params:
         taken.add(names[source])
         target.mkdir(parents=True, exist_ok=True)
         _copy(source, target / names[source])
-    copied: Params = _replaced(tree.replace(), lambda known: Resource(f"{RESOURCES}/{names[known.path.resolve()]}"))
-    return copied
+
+    def relative(known: Resource) -> Resource:
+        return Resource(f"{RESOURCES}/{names[known.path.resolve()]}")
+
+    return [_replaced(tree.replace(), relative) for tree in trees]
 
 
-def resolve_resources(tree: Params, export_dir: str | Path) -> Params:
+def resolve_resources(tree: Params, export_dir: str | Path) -> Any:
     """A copy of the parameters of an export whose resources point into `export_dir`, wherever that is now."""
     root = Path(export_dir).resolve()
 
@@ -108,8 +111,7 @@ def resolve_resources(tree: Params, export_dir: str | Path) -> Params:
             )
         return Resource(root / relative)
 
-    resolved: Params = _replaced(tree.replace(), located)
-    return resolved
+    return _replaced(tree.replace(), located)
 
 
 def _children(tree: Any) -> Iterator[tuple[Any, Any]]:

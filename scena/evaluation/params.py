@@ -5,8 +5,8 @@ from scena.data.params import DataPipelineParams
 from scena.params import Params, param
 
 
-class EvaluatorParams(Params):
-    """Measures computed in Python on post-processed samples."""
+class EvaluatorParams(Params, builds=".evaluator:Evaluator"):
+    """Measures computed in Python on post-processed samples. Subclass it with `builds=".evaluator:MyEvaluator"`."""
 
 
 class LAVParams(Params):

@@ -7,8 +7,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.backends.selection import on_tensorflow
-
 
 @contextmanager
 def traceable(root: keras.layers.Layer) -> Iterator[None]:
@@ -77,7 +75,7 @@ def _eager_builds() -> Iterator[None]:
 
 
 def _outside_of_traces() -> AbstractContextManager[Any]:
-    if on_tensorflow():
+    if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
         scope: AbstractContextManager[Any] = tf.init_scope()

@@ -37,7 +37,7 @@ class BuiltModel:
         self.inputs = symbolic(data.input_layer_specs())
         self.targets = symbolic(data.target_layer_specs())
         self.outputs = self._outputs()
-        self.graphs = model._export_graphs(self.inputs, self.outputs, self.targets)
+        self.graphs = model.export_graphs(self.inputs, self.outputs, self.targets)
         if "default" not in self.graphs:
             raise ModelError(
                 f"{type(model).__name__}._export_graphs returned {sorted(self.graphs)}; one of them must be called 'default'."

@@ -48,7 +48,7 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
         outputs = full_precision(outputs)
         given["outputs"] = outputs
         seen = _run("pre_proc_targets", lambda: root.graph.pre_proc_targets(inputs, targets), given)
-        losses = _run("_loss", lambda: model._loss(inputs, seen, outputs), given)
+        losses = _run("_loss", lambda: model.loss(inputs, seen, outputs), given)
         _say("loss", losses)
         metrics = _run("_metric", lambda: _metrics(model, inputs, seen, outputs), given)
         for name, value in metrics.items():
@@ -65,7 +65,7 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
 
 def _metrics(model: ModelBase[Any], inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
     with recorded_calls(model.keras_metrics()):
-        value = model._metric(inputs, targets, outputs)
+        value = model.metrics(inputs, targets, outputs)
     return named_values(type(model).__name__, "_metric", value)
 
 

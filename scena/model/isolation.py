@@ -9,7 +9,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.backends.selection import on_tensorflow
 from scena.model.state.variables import global_seed_variables
 
 _OTHER = 0x5CE7A
@@ -48,7 +47,7 @@ def unnoticed() -> Iterator[None]:
 @contextmanager
 def _other_tensorflow_seeds() -> Iterator[None]:
     """Inside, eager operations without a seed get others: TensorFlow goes on with what one drew when it sees the same seed again."""
-    if not on_tensorflow():
+    if keras.config.backend() != "tensorflow":
         yield
         return
     from tensorflow.python.eager import context

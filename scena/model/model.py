@@ -12,18 +12,35 @@ from scena.data.sample import Sample
 from scena.model.errors import ModelError
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
-from scena.overriding import Overridable
+from scena.overriding import TwoNames
 
 TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
 
 
-class ModelBase(Overridable, Generic[TModelParams]):
-    """Base of every model: override `create_graph`, `_loss` and, as needed, the rest.
+class ModelBase(TwoNames, Generic[TModelParams]):
+    """Base of every model: name its `graph`, override `loss` and, as needed, the rest.
 
-    Keras losses and metrics with state are created in `__init__` and used in `_loss` and `_metric`.
+    Keras losses and metrics with state are created in `__init__` and used in `loss` and `metrics`.
 
     Args:
         params: the model's parameters, also available as `self.params`.
+    """
+
+    __two_names__ = {
+        "loss": "_loss",
+        "loss_weights": "_loss_weights",
+        "sample_weights": "_sample_weights",
+        "metrics": "_metric",
+        "export_graphs": "_export_graphs",
+    }
+
+    graph: ClassVar[type[GenericGraphBase[Any]] | None] = None
+    """The network; override `create_graph` instead if it needs more than the model's parameters."""
+
+    best: tuple[str, str] = ("min", "loss")
+    """Which value makes a model the best: ("min" or "max", name of a loss or metric).
+
+    A plain name means the value of the validation (else of LAV, else of the training); `lav_NAME` or `val_NAME` says which.
     """
 
     root_graph_cls: ClassVar[type[RootGraph]] = RootGraph
@@ -32,16 +49,28 @@ class ModelBase(Overridable, Generic[TModelParams]):
     def __init__(self, params: TModelParams) -> None:
         self.params = params
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__
+        named = [("graph", "create_graph")] if isinstance(own.get("graph"), type) else []
+        for attribute, method in [*named, *([("best", "_best_logging_settings")] if "best" in own else [])]:
+            if method in own:
+                raise TypeError(
+                    f"{cls.__name__} defines {attribute} and {method}, which say the same. Keep one of them."
+                )
+            setattr(cls, method, getattr(ModelBase, method))  # counts more than what a base class says in either way
+
     def create_graph(self) -> GenericGraphBase[Any]:
         """Creates the network.
 
         It may take more arguments, which the scenario's `graph_kwargs` then hands over, for example the size of a codec.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement create_graph(self) and return its GraphBase.")
+        return self._create_graph()
 
     def create_root_graph(self, root: Mapping[str, Any] | None = None, /, **static: Any) -> RootGraph:
         """Creates the graph, and the layer around it with the arguments in `root`."""
-        graph = self.create_graph(**static)
+        own = type(self).create_graph is not ModelBase.create_graph
+        graph = self.create_graph(**static) if own else self._create_graph(**static)
         if not isinstance(graph, GenericGraphBase):
             raise ModelError(
                 f"{type(self).__name__}.create_graph must return a GraphBase. Received: {type(graph).__name__}."
@@ -49,6 +78,14 @@ class ModelBase(Overridable, Generic[TModelParams]):
         if not hasattr(graph, "params"):
             raise ModelError(f"{type(graph).__name__}.__init__ must call super().__init__(params, **kwargs) first.")
         return self.root_graph_cls(graph, name="root", **(root or {}))
+
+    def _create_graph(self, **static: Any) -> GenericGraphBase[Any]:
+        graph = type(self).graph
+        if graph is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} must name its network (graph = MyGraph), or implement create_graph(self)."
+            )
+        return graph(self.params, **static)
 
     def training_model_cls(self) -> type[Any]:
         """The Keras model that runs a step: return a subclass of `TrainingModel` with a `train_step` or `test_step` of its own.
@@ -61,22 +98,22 @@ class ModelBase(Overridable, Generic[TModelParams]):
 
         return TrainingModel
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         """The named losses: tensors per sample or scalars; `keras.losses` functions and called `keras.losses.Loss` objects both fit."""
         raise NotImplementedError(
-            f"{type(self).__name__} must implement _loss(self, inputs, targets, outputs) and return a dict of losses."
+            f"{type(self).__name__} must implement loss(self, inputs, targets, outputs) and return a dict of losses."
         )
 
-    def _loss_weights(self) -> dict[str, float]:
+    def loss_weights(self) -> dict[str, float]:
         """The factor of each loss in the sum that is minimised; those not named count once."""
         return {}
 
-    def _sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
+    def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
         """Weights per sample for losses and metrics, by their name; those not named count each sample once."""
         del inputs, targets
         return {}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any] | list[Any]:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any] | list[Any]:
         """The named metrics, each a tensor (averaged over the samples) or a called `keras.metrics.Metric` of `__init__`.
 
         `(metric, y_true, y_pred)` is the same as a called metric. A list of called metrics takes their own names.
@@ -85,21 +122,19 @@ class ModelBase(Overridable, Generic[TModelParams]):
         return {}
 
     def _best_logging_settings(self) -> tuple[str, str]:
-        """Which value makes a model the best: ("min" or "max", name of a loss or metric).
-
-        A plain name means the value of the validation (else of LAV, else of the training); `lav_NAME` or `val_NAME` says which.
-        """
-        return "min", "loss"
+        """tfaip's name for `best`, as a method."""
+        return self.best
 
     def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        """Prints one predicted sample of the validation for a person to read. The default prints nothing."""
+        """Prints one predicted sample of the validation. The default prints what the data's `describe` says."""
+        if text := data.describe(sample):
+            print_fn(text)
 
     def _print_prediction(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        """Prints one predicted sample of `scena predict` for a person to read. The default prints its outputs."""
-        del data
-        print_fn(", ".join(f"{name}: {value}" for name, value in sample.outputs.items()))
+        """Prints one predicted sample of `scena predict`. The default prints what the data's `describe` says, or the outputs."""
+        print_fn(data.describe(sample) or ", ".join(f"{name}: {value}" for name, value in sample.outputs.items()))
 
-    def _export_graphs(self, inputs: Tensors, outputs: Tensors, targets: Tensors) -> dict[str, keras.Model]:
+    def export_graphs(self, inputs: Tensors, outputs: Tensors, targets: Tensors) -> dict[str, keras.Model]:
         """The graphs to export, by name; "default" is the one that predicts."""
         del targets
         return {"default": keras.Model(inputs=inputs, outputs=outputs, name="default")}
@@ -107,3 +142,7 @@ class ModelBase(Overridable, Generic[TModelParams]):
     def keras_metrics(self) -> list[keras.metrics.Metric]:
         """The Keras metrics this model created in `__init__`."""
         return [value for value in vars(self).values() if isinstance(value, keras.metrics.Metric)]
+
+
+for _public, _other in ModelBase.__two_names__.items():
+    setattr(ModelBase, _other, getattr(ModelBase, _public))

@@ -52,7 +52,7 @@ class Measures:
 
     def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
         """The model's weights per sample."""
-        return self.model._sample_weights(inputs, self._root.graph.pre_proc_targets(inputs, targets))
+        return self.model.sample_weights(inputs, self._root.graph.pre_proc_targets(inputs, targets))
 
     def trial(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[list[str], list[str], Updates]:
         """The names of losses and averaged metrics, and the Keras metrics, found on symbolic tensors."""
@@ -169,7 +169,7 @@ class TrainingModel(keras.Model):
         super().__init__(autocast=False, **kwargs)  # targets keep their precision, whatever the layers compute in
         self.root = root
         self._prediction = prediction
-        self._loss_weights = model._loss_weights()
+        self._loss_weights = model.loss_weights()
         if outputs is None:
             with explaining_graph(type(root.graph).__name__):
                 outputs = root(inputs) if prediction else root(inputs, targets=targets)

@@ -1,5 +1,6 @@
 """The same weights under changed scenario parameters, as a new export."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,12 @@ from scena.scenario.loading import LoadedExport
 from scena.scenario.stored import EXPORT_FILE, read_description
 
 
-def adapt(export: LoadedExport, trainer_params: Any, directory: Path) -> None:
+def adapt(export: LoadedExport, scenario_params: Any, directory: Path) -> None:
     """Writes an export of the model with other parameters to a new directory.
 
     Args:
         export: the model.
-        trainer_params: its parameters, changed.
+        scenario_params: the parameters of its scenario, changed.
         directory: the export directory to write.
 
     Raises:
@@ -21,7 +22,7 @@ def adapt(export: LoadedExport, trainer_params: Any, directory: Path) -> None:
     """
     if directory.exists():
         raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")
-    scenario = type(export.scenario)(trainer_params.scenario)
+    scenario = type(export.scenario)(scenario_params)
     old, new = export.build(), scenario.build()
     states = old.layers().read()
     new.layers().quantize(states)
@@ -32,7 +33,8 @@ def adapt(export: LoadedExport, trainer_params: Any, directory: Path) -> None:
     new.layers().set(states)
     stored = read_description(export.directory / EXPORT_FILE)
     more = {"result": stored["result"]} if "result" in stored else {}
-    scenario.export(new, directory, trainer_params, adapted_from=str(export.directory), **more)
+    params = replace(export.params, scenario=scenario_params)
+    scenario.export(new, directory, params, adapted_from=str(export.directory), **more)
 
 
 def _check_shapes(before: list[tuple[int, ...]], after: list[tuple[int, ...]], weights: list[Any]) -> None:

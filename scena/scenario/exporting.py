@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.data.resource import export_resources
-from scena.params import Params
 from scena.prediction.export import write_model, write_saved_model
 from scena.prediction.formats.signature import ConversionError
 from scena.scenario.errors import ScenarioError
-from scena.scenario.stored import EXPORT_FILE, describe, write_description
+from scena.scenario.stored import EXPORT_FILE, ExportParams, describe_export, write_description
 from scena.storage.checksums import MANIFEST, add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
 
@@ -28,7 +27,7 @@ def write_export(
     scenario: "type[ScenarioBase[Any, Any]]",
     built: "BuiltModel",
     directory: Path,
-    trainer_params: Params,
+    params: ExportParams,
     *,
     saved_model: bool,
     check: Callable[[Path], None] | None = None,
@@ -37,12 +36,15 @@ def write_export(
     """Writes model, parameters and resources aside and, if a check does not object, puts them in place together."""
 
     def fill(aside: Path) -> None:
-        params = export_resources(trainer_params, aside)
+        scenario_params, pipelines = export_resources([params.scenario, params.pipelines], aside)
         write_model(aside, built)
         if saved_model:
             with _only_warned_about(directory):
                 write_saved_model(aside, built)
-        write_description(aside / EXPORT_FILE, describe(scenario, params, **more))
+        write_description(
+            aside / EXPORT_FILE,
+            describe_export(scenario, ExportParams(scenario_params, pipelines, params.trainer), **more),
+        )
         seal_tree(aside)
         if check is not None:
             check(aside)

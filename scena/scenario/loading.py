@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scena.data.resource import RESOURCES, resolve_resources
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
-from scena.scenario.stored import EXPORT_FILE, read_description, stored_params
+from scena.scenario.stored import EXPORT_FILE, ExportParams, read_description, stored_export
 from scena.storage.checksums import DamagedFileError, verify_tree
 from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code, stored_fingerprints
 
@@ -25,7 +25,8 @@ class LoadedExport:
 
     directory: Path
     scenario: ScenarioBase[Any, Any]
-    trainer_params: Any
+    params: ExportParams
+    """Its parameters; the scenario has those of data and model."""
     code: Fingerprints | None = None
     """The code that it was made with; None if it does not say."""
     code_compared: bool = False
@@ -41,6 +42,11 @@ class LoadedExport:
         return built
 
 
+def opened(export: Any, scenario: type[ScenarioBase[Any, Any]]) -> LoadedExport:
+    """An export by its directory, or one that was opened already, as it is."""
+    return export if isinstance(export, LoadedExport) else load_export(Path(export), scenario)
+
+
 def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> LoadedExport:
     """Reads an export directory (`best` or `export` of a run)."""
     description = read_description(export_file(directory))
@@ -48,10 +54,12 @@ def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> Load
         verify_tree(directory, RESOURCES)
     except (DamagedFileError, OSError) as error:
         raise ScenarioError(f"{error}.") from error
-    params: Any = resolve_resources(stored_params(description, scenario, directory / EXPORT_FILE), directory)
-    for name in type(params.gen).__params__:
-        if getattr(getattr(params.gen, name), "cache_dir", None) is not None:
-            getattr(params.gen, name).cache_dir = None  # an export does not say where to write
+    params = stored_export(description, scenario, directory / EXPORT_FILE)
+    params.scenario = resolve_resources(params.scenario, directory)
+    params.pipelines = resolve_resources(params.pipelines, directory)
+    for name in type(params.pipelines).__params__:
+        if getattr(getattr(params.pipelines, name), "cache_dir", None) is not None:
+            getattr(params.pipelines, name).cache_dir = None  # an export does not say where to write
     return LoadedExport(
         directory,
         scenario(params.scenario),

@@ -6,7 +6,7 @@ Everything heavy is imported when it is created, so that the command line can re
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from scena.data.params import DataGeneratorParams
 from scena.data.rules import tell_of_rules
@@ -16,7 +16,7 @@ from scena.params import Params, ParamsError, check
 from scena.params.declare import UNSET
 from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
-from scena.scenario.params import ScenarioBaseParams
+from scena.scenario.params import ScenarioBaseParams, TData, TModel
 from scena.training.params import TrainerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
 
@@ -30,9 +30,13 @@ if TYPE_CHECKING:
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
     from scena.prediction.voting import MultiModelPredictor
+    from scena.scenario.loading import LoadedExport
     from scena.scenario.verifying import ExportCheck
     from scena.storage.code_fingerprints import Fingerprints
     from scena.training.trainer import Trainer
+
+Export: TypeAlias = "str | Path | LoadedExport"
+"""A run's `best` or `export` directory, or one that was opened before."""
 
 TScenarioParams = TypeVar("TScenarioParams", bound=ScenarioBaseParams[Any, Any])
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
@@ -139,12 +143,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         with traceable(root):
             check_on_real_data(model, root, batch.inputs, batch.targets)
 
-    @classmethod
-    def evaluator_cls(cls) -> "type[Evaluator[Any]]":
-        """The class of the evaluator; the default one measures nothing."""
-        from scena.evaluation.evaluator import Evaluator
-
-        return Evaluator
+    def evaluator_cls(self) -> "type[Evaluator[Any]]":
+        """The class of the evaluator; by default, what its parameters build."""
+        return type(self.params.evaluator).implementation()
 
     @classmethod
     def trainer_cls(cls) -> "type[Trainer]":
@@ -258,7 +259,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         self,
         built: "BuiltModel",
         directory: Path,
-        trainer_params: Params,
+        trainer_params: Any,
         *,
         saved_model: bool = True,
         check: Callable[[Path], None] | None = None,
@@ -269,23 +270,25 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         Args:
             built: the model in memory.
             directory: the export directory to write or to replace.
-            trainer_params: all parameters of the run.
+            trainer_params: all parameters of the run, or those of another export.
             saved_model: also write TensorFlow's SavedModel (it can be added later with `complete_export`).
             check: called with the directory before it is put in its place; what it raises keeps the export from appearing.
             more: what else to note in `scenario.json`, for example the results.
         """
         from scena.scenario.exporting import write_export
+        from scena.scenario.stored import ExportParams
 
+        params = ExportParams.of(trainer_params) if isinstance(trainer_params, Params) else trainer_params
         if "code" not in more:
-            more["code"] = self.code(trainer_params)
-        write_export(type(self), built, directory, trainer_params, saved_model=saved_model, check=check, **more)
+            more["code"] = self.code([params.scenario, params.pipelines])
+        write_export(type(self), built, directory, params, saved_model=saved_model, check=check, **more)
 
-    def code(self, trainer_params: Params) -> "Fingerprints":
-        """The fingerprints of the code that this scenario consists of; they are stored with exports and checkpoints."""
+    def code(self, params: Any) -> "Fingerprints":
+        """Fingerprints of the code of this scenario and of the classes in `params`; exports and checkpoints store them."""
         from scena.scenario.stored import modules_of
         from scena.storage.code_fingerprints import fingerprint
 
-        return fingerprint(type(self).__module__, modules_of(trainer_params))
+        return fingerprint(type(self).__module__, modules_of(params))
 
     def complete_export(
         self, built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None
@@ -342,23 +345,23 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         return []
 
     @classmethod
-    def create_lav(cls, export_dir: str | Path, params: LAVParams | None = None) -> "LAV":
+    def create_lav(cls, export_dir: Export, params: LAVParams | None = None) -> "LAV":
         """LAV of an exported model; `.run(source)` validates it.
 
         Args:
             export_dir: a run's `best` or `export` directory.
             params: batch size, device and so on.
         """
-        from scena.scenario.loading import load_export
+        from scena.scenario.loading import opened
 
         params = check(params or LAVParams())
-        loaded = load_export(Path(export_dir), cls)
+        loaded = opened(export_dir, cls)
         tell_of_rules(loaded.rules, str(loaded.directory))
         _select(params.device)
         return loaded.scenario.create_lav_for(loaded.build(), params)
 
     @classmethod
-    def create_multi_lav(cls, export_dirs: Sequence[str | Path], params: LAVParams | None = None) -> "MultiLAV":
+    def create_multi_lav(cls, export_dirs: Sequence[Export], params: LAVParams | None = None) -> "MultiLAV":
         """LAV of several exported models in one pass, each on its own and all together by vote.
 
         Args:
@@ -368,11 +371,11 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         from scena.data.params import PipelineMode
         from scena.model.measures.voted import VotedMeasures
         from scena.scenario.ensemble import check_same_inputs
-        from scena.scenario.loading import compare_code, load_export
+        from scena.scenario.loading import compare_code, opened
 
         params = check(params or LAVParams())
         _select(params.device)
-        exports = [load_export(Path(directory), cls) for directory in export_dirs]
+        exports = [opened(one, cls) for one in export_dirs]
         compare_code(exports)
         for export in exports:
             tell_of_rules(export.rules, str(export.directory))
@@ -393,7 +396,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     @classmethod
     def create_predictor(
-        cls, export_dir: str | Path | Sequence[str | Path], params: PredictorParams | None = None
+        cls, export_dir: "Export | Sequence[Export]", params: PredictorParams | None = None
     ) -> "Predictor":
         """A predictor of one exported model, or of several that vote.
 
@@ -403,19 +406,23 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.params import PipelineMode
         from scena.scenario.ensemble import check_same_inputs
-        from scena.scenario.loading import compare_code, load_export
+        from scena.scenario.loading import compare_code, opened
 
         params = check(params or PredictorParams())
         _select(params.device)
-        single = isinstance(export_dir, str | Path)
-        directories = [export_dir] if isinstance(export_dir, str | Path) else export_dir
-        exports = [load_export(Path(directory), cls) for directory in directories]
+        single = isinstance(export_dir, str) or not isinstance(export_dir, Sequence)
+        several: Any = [export_dir] if single else export_dir
+        exports = [opened(one, cls) for one in several]
         compare_code(exports)
         predictors = [export.scenario.create_predictor_for(export.build(), params) for export in exports]
         if single:
             return predictors[0]
         check_same_inputs(exports, PipelineMode.PREDICTION)
         return cls.multi_predictor_cls()(params, predictors)
+
+
+class Scenario(ScenarioBase[ScenarioBaseParams[TData, TModel], TPipelines], Generic[TData, TModel, TPipelines]):
+    """A scenario without parameters of its own beside data and model: `class Digits(Scenario[DataParams, ModelParams, Pipelines])`."""
 
 
 def _select(device: Any) -> None:

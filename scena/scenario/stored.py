@@ -3,18 +3,50 @@
 import functools
 import json
 import platform
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scena.data.rules import RULES
+from scena.escaping import visible
 from scena.params import Params, ParamsError, build, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.storage.checksums import warn_if_changed, write_checked
+from scena.storage.code_fingerprints import noted_imports
 
 FORMAT = 1
+EXPORT_FORMAT = 2
 RUN_FILE = "trainer_params.json"
 EXPORT_FILE = "scenario.json"
+
+
+@dataclass
+class ExportParams:
+    """The parameters of an export: what a prediction needs, and a record of the training that is shown but never built.
+
+    So a trainer flag that was renamed, or an optimizer that is no longer installed, cannot make a model unreadable.
+    """
+
+    scenario: Any
+    pipelines: Any
+    """Where training and validation data came from."""
+    trainer: dict[str, Any]
+    """The other parameters of the training, raw."""
+
+    @classmethod
+    def of(cls, trainer_params: Any) -> "ExportParams":
+        """Of all parameters of a training."""
+        record = {name: value for name, value in to_raw(trainer_params).items() if name not in _BUILT}
+        return cls(trainer_params.scenario, trainer_params.gen, record)
+
+    def raw(self, scenario: type[ScenarioBase[Any, Any]]) -> dict[str, Any]:
+        """As they are stored."""
+        whole = to_raw(scenario.trainer_params_cls()(scenario=self.scenario, gen=self.pipelines))
+        return {"params": whole["scenario"], "pipelines": whole["gen"], "trainer": self.trainer}
+
+
+_BUILT = ("scenario", "gen")
 
 
 def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any) -> dict[str, Any]:
@@ -24,9 +56,20 @@ def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any
         "rules": RULES,
         "scenario": scenario.name(),
         "trainer": to_raw(params),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in ("scena", "keras", "tensorflow", "numpy")}},
+        **_made_with(),
         **more,
-    }  # fmt: skip
+    }
+
+
+def describe_export(scenario: type[ScenarioBase[Any, Any]], params: ExportParams, **more: Any) -> dict[str, Any]:
+    """What is stored about an exported model."""
+    made = {**params.raw(scenario), **_made_with()}
+    return {"format": EXPORT_FORMAT, "rules": RULES, "scenario": scenario.name(), **made, **more}
+
+
+def _made_with() -> dict[str, Any]:
+    versions = {name: _version(name) for name in ("scena", "keras", "tensorflow", "numpy")}
+    return {"imports": noted_imports(), "versions": {"python": platform.python_version(), **versions}}
 
 
 def modules_of(params: Any) -> set[str]:
@@ -54,17 +97,45 @@ def read_description(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise ScenarioError(f"Cannot read {path}: it is nested too deeply.") from None
     warn_if_changed(path, data)
+    number = description.get("format") if isinstance(description, dict) else None
+    if isinstance(number, int) and number > EXPORT_FORMAT:
+        raise ScenarioError(
+            f"{path} has format {number!r}; this version of Scena reads up to {EXPORT_FORMAT}. Update Scena."
+        )
+    return joined(description, path)
+
+
+def joined(description: Any, path: Path) -> dict[str, Any]:
+    """A description of any format in the form of the first one: all parameters in one tree, below `trainer`."""
     if (
         not isinstance(description, dict)
         or not isinstance(description.get("scenario"), str)
         or not isinstance(description.get("trainer"), dict)
     ):
         raise ScenarioError(f"{path} is not a description of a run: it has no 'scenario' or no 'trainer' entry.")
-    if not isinstance(description.get("format"), int) or description["format"] > FORMAT:
-        raise ScenarioError(
-            f"{path} has format {description.get('format')!r}; this version of Scena reads up to {FORMAT}. Update Scena."
-        )
-    return description
+    if "params" not in description:
+        return description
+    parts = {"scenario": description["params"], "gen": description.get("pipelines")}
+    return {**description, "trainer": {**description["trainer"], **parts}}
+
+
+def stored_export(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> ExportParams:
+    """The parameters of an export; only those that a prediction needs become objects."""
+    trainer = description["trainer"]
+    record = {name: value for name, value in trainer.items() if name not in _BUILT}
+    try:
+        needed = build({name: trainer[name] for name in _BUILT if name in trainer}, scenario.trainer_params_cls())
+    except ParamsError as error:
+        raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
+    return ExportParams(needed.scenario, needed.gen, record)
+
+
+def _imports_hint(description: dict[str, Any]) -> str:
+    """Which modules the run had imported: a name that is unknown now may be defined in one of them."""
+    names = description.get("imports")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        return ""
+    return f" The run was made with --import {visible(' '.join(names))}; give that here, too."
 
 
 def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> Any:
@@ -74,7 +145,7 @@ def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, 
             raise ScenarioError(f"{path} holds no parameters of a training.")
         return build(description["trainer"], scenario.trainer_params_cls())
     except ParamsError as error:
-        raise ScenarioError(f"{path}: {error}") from error
+        raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
     except RecursionError:
         raise ScenarioError(f"{path}: its parameters are nested too deeply.") from None
 

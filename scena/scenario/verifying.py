@@ -141,7 +141,7 @@ class ExportCheck:
     def _read(self, directory: Path) -> "BuiltModel":
         export = load_export(directory, self._scenario)
         export.code_compared = True
-        params = to_raw(export.trainer_params)
+        params = to_raw(export.params.scenario)
         if self._kept is not None and self._kept[0] == params:
             self._kept[1].load(directory)
             return self._kept[1]

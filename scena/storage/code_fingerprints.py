@@ -44,6 +44,11 @@ def note_import(name: str) -> None:
     _by_option.append(name)
 
 
+def noted_imports() -> list[str]:
+    """The modules that `--import` named, once each."""
+    return list(dict.fromkeys(_by_option))
+
+
 def fingerprint(main: str, others: Iterable[str] = ()) -> Fingerprints:
     """The fingerprints of the module `main` and of everything of the user's that it imports, at once or later.
 

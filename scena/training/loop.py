@@ -257,6 +257,9 @@ class TrainingLoop:
 
     def _due(self, name: str) -> bool:
         params = self.run.params
+        if name in self.run.requested:
+            self.run.requested.discard(name)
+            return True
         trigger = {"val": params.val_every_n, "lav": params.lav_every_n, "checkpoint": params.checkpoint_every}[name]
         if trigger.due_at_step(self.run.progress.step):
             return True

@@ -7,7 +7,7 @@ from typing import Generic, Literal, TypeVar
 from scena.backends.params import TrainerDeviceParams
 from scena.params import Params, param
 from scena.training.best_by import BestBy
-from scena.training.callbacks.params import EarlyStoppingParams, TensorBoardParams
+from scena.training.callbacks.params import CallbackParams, EarlyStoppingParams, TensorBoardParams
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams
@@ -129,6 +129,11 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     )
     progress_every: float = param(
         10.0, gt=0, help="seconds between two progress lines when the output is not a terminal", affects_results=False
+    )
+
+    callbacks: list[CallbackParams] = param(
+        [],
+        help="callbacks and trackers beside Scena's own: from a module of yours (--import) or from an installed plugin",
     )
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")

@@ -201,6 +201,21 @@ class TrainingRun:
     retraces: "list[Callable[[], None]]" = field(default_factory=list)
     """Called when a layer has replaced a tensor that compiled functions hold."""
 
+    requested: set[str] = field(default_factory=set)
+    """What callbacks asked for and has not been done yet: "val", "lav", "checkpoint"."""
+
+    def request_checkpoint(self) -> None:
+        """Asks for a checkpoint after the current block of steps."""
+        self.requested.add("checkpoint")
+
+    def request_validation(self) -> None:
+        """Asks for a validation after the current block of steps."""
+        self.requested.add("val")
+
+    def request_stop(self) -> None:
+        """Asks to end the training after the current block of steps, as early stopping does."""
+        self.model.stop_training = True
+
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
         """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""

@@ -14,6 +14,7 @@ from scena.backends.devices import select_devices
 from scena.backends.errors import WorkerLostError
 from scena.backends.selection import check_backend
 from scena.params import check
+from scena.storage.code_fingerprints import noted_imports
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
@@ -148,6 +149,7 @@ class Trainer:
             own.append(EarlyStopping(stopping))
         if isinstance(run.schedule, ReduceOnPlateauSchedule):
             own.append(PlateauWatcher(run.schedule))
+        own += [callback.create() for callback in self.params.callbacks]
         own.append(EpochTable(history, best))
         return own
 
@@ -296,4 +298,7 @@ class Trainer:
 def _resume_command(run: TrainingRun) -> str:
     together = run.params.device.dist_strategy == "multi_worker"
     outside = flags_for(paths_outside(run.directory, run.params))
-    return f"scena {'launch --workers N ' if together else ''}resume {shlex.quote(str(run.directory))}{outside}"
+    imports = f" --import {' '.join(noted_imports())}" if noted_imports() else ""
+    return (
+        f"scena {'launch --workers N ' if together else ''}resume {shlex.quote(str(run.directory))}{imports}{outside}"
+    )

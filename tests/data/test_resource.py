@@ -30,7 +30,7 @@ def whole(tmp_path: Path) -> Whole:
 def test_export_move_and_resolve(tmp_path: Path) -> None:
     params = whole(tmp_path)
     assert [path for path, _ in find_resources(params)] == ["charmap", "parts.0.table", "parts.1.table"]
-    exported = export_resources(params, tmp_path / "export")
+    (exported,) = export_resources([params], tmp_path / "export")
     assert [str(resource) for _, resource in find_resources(exported)] == [
         "resources/map.txt",
         "resources/map_1.txt",
@@ -51,7 +51,7 @@ def test_export_move_and_resolve(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     missing = Whole(charmap=Resource(tmp_path / "nothing.txt"))
     with pytest.raises(ParamsError, match=r"charmap: The resource '.*nothing.txt' does not exist"):
-        export_resources(missing, tmp_path / "export")
+        export_resources([missing], tmp_path / "export")
     with pytest.raises(ParamsError, match="points out of it"):
         resolve_resources(Whole(charmap=Resource("resources/../../secret")), tmp_path)
     with pytest.raises(ParamsError, match="the path of a file"):

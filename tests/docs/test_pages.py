@@ -18,7 +18,7 @@ def is_run(block: Block) -> bool:
 
 LONG = {f"docs/howto/{name}.md" for name in ("cats-and-dogs", "checkpoints", "gpus", "mixed-precision", "multi-worker")}
 """Pages that train several times."""
-LONG.add("docs/jax.md")  # compiles for half a minute; tests/jax_backend runs the same commands
+LONG.add("docs/jax.md")  # compiles for half a minute; tests/backends/jax runs the same commands
 
 
 def parameter(page: Path) -> object:

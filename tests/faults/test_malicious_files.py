@@ -28,7 +28,7 @@ from scena.data.sources.rows import RowGenerator
 from scena.errors import ScenaError
 from scena.evaluation.dump import DumpWriter, read_dump, read_header
 from scena.experiments.sheets.files import read_sheet
-from scena.experiments.sheets.run_registry import Ledger
+from scena.experiments.sheets.run_registry import RunRegistry
 from scena.experiments.stored_run import read_history, read_run
 from scena.params import Params, param
 from scena.scenario.stored import read_description
@@ -90,7 +90,7 @@ JSON_READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "run": ("trainer_params.json", lambda path: read_run(path.parent)),
     "schema": ("schema.json", Schema.read),
     "info": ("info.json", read_info),
-    "ledger": ("1.json", lambda path: Ledger(path.parent).read("1")),
+    "ledger": ("1.json", lambda path: RunRegistry(path.parent).read("1")),
     "dump": ("x.jsonl", lambda path: list(read_dump(path))),
 }
 

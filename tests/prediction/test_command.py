@@ -108,7 +108,7 @@ def test_a_limit_of_the_run_that_cuts_other_data_is_said(
     shutil.copytree(exports[0], limited)
     file = limited / "scenario.json"
     stored = json.loads(file.read_text())
-    stored["trainer"]["gen"]["val"]["limit"] = 3
+    stored["pipelines"]["val"]["limit"] = 3
     file.write_text(json.dumps(stored))
     said = "Only the first 3 samples, as in the run's validation; all of them: --pipeline.limit None"
     for count, limit, lines in (("2", [], 2), ("5", [], 3), ("5", ["--pipeline.limit", "None"], 5)):

@@ -54,7 +54,7 @@ def test_an_export_moves_with_its_resources(tmp_path: Path) -> None:
     assert predictor.data.names() == ["left", "right"]
     description = json.loads((moved / "scenario.json").read_text())
     assert description["versions"]["keras"] == keras.__version__
-    assert description["trainer"]["scenario"]["data"]["names"] == "resources/names.txt"
+    assert description["params"]["data"]["names"] == "resources/names.txt"
     names = ["checksums.json", "model.keras", "resources", "saved_model", "scenario.json"]
     assert sorted(path.name for path in moved.iterdir()) == names
 

@@ -107,7 +107,9 @@ def test_a_model_that_returns_the_wrong_thing_is_told_what_to_return(tmp_path: P
 
 
 def test_best_settings_that_fit_nothing_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"'val_accc', but there are only .*val_acc.*_best_logging_settings"):
+    with pytest.raises(
+        TrainingError, match=r"'val_accc' \(ToyModel._best_logging_settings\), but there are only .*val_acc"
+    ):
         train(tmp_path / "a", scenario__model__wrong="best")
     with pytest.raises(TrainingError, match="'min' or 'max'.*'highest'"):
         train(tmp_path / "b", scenario__model__wrong="mode")

@@ -34,15 +34,13 @@ def run(arguments: list[str]) -> int:
     if options.out is None and not asks_for_help(rest):
         raise ParamsError(f"--out is required: scena adapt {arguments[0]} --out NEW_DIRECTORY --model.…")
     _, (export,) = open_exports(options, "adapt")
-    trainer_params = export.trainer_params.replace()
-    root = root_of(scenario=trainer_params.scenario)
+    root = root_of(scenario=export.params.scenario)
     parsed = parse(root, rest, prog=f"scena adapt {arguments[0]}", options=options)
     assert options.out is not None
     make_folder("--out", options.out.parent)
     start_work(options)
     from scena.scenario.adapting import adapt
 
-    trainer_params.scenario = parsed.params.scenario
-    adapt(export, trainer_params, options.out)
+    adapt(export, parsed.params.scenario, options.out)
     print(f"Wrote {options.out}")
     return 0

@@ -36,8 +36,7 @@ def run(arguments: list[str]) -> int:
     path = Path(arguments[0])
     options, rest = parse_options(DumpOptions, arguments[1:])
     import_modules(options.modules)
-    scenario_class, trainer_params = _stored(path, options.scenario)
-    params: Any = trainer_params.scenario
+    scenario_class, params = _stored(path, options.scenario)
     parsed = parse(root_of(evaluator=params.evaluator), rest, prog=f"scena evaluate-dump {path}", options=options)
     check_file("--json", options.json)
     set_up_console()
@@ -67,9 +66,13 @@ def evaluate(path: Path, scenario: Any) -> Results:
 
 def _stored(path: Path, explicit: str | None) -> tuple[AnyScenario, Any]:
     from scena.evaluation.dump import read_header
-    from scena.scenario.stored import stored_params
+    from scena.scenario.errors import ScenarioError
+    from scena.scenario.stored import joined, stored_export
     from scena.scenario.trusted import scenario_of
 
     header = read_header(path)
-    scenario = scenario_of(str(header.get("scenario", "")), path, explicit)
-    return scenario, stored_params(header, scenario, path)
+    if not isinstance(header.get("trainer"), dict):
+        raise ScenarioError(f"{path} holds no parameters of a training.")
+    header = joined(header, path)
+    scenario = scenario_of(header["scenario"], path, explicit)
+    return scenario, stored_export(header, scenario, path).scenario

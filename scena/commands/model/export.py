@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
 
         check_tensorrt()
     _, (export,) = open_exports(options, "export")
-    default = ConvertRoot(data=export.trainer_params.gen.val_gen())
+    default = ConvertRoot(data=export.params.pipelines.val_gen())
     parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
     if parsed.params.data is None:
         raise ScenarioError("The run had no validation data to compare on; name some with --data.")
@@ -68,7 +68,7 @@ def run(arguments: list[str]) -> int:
     from scena.scenario.converting import Converter
 
     built = export.build()
-    inputs = _inputs(built.data, export.trainer_params.gen.val, parsed.params.data, options.samples)
+    inputs = _inputs(built.data, export.params.pipelines.val, parsed.params.data, options.samples)
     converter = Converter(
         built,
         directory,

@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
         print_usage(USAGE)
         return 0
     scenario, exports = open_exports(options, "lav")
-    pipelines = exports[0].trainer_params.gen
+    pipelines = exports[0].params.pipelines
     # each sample counts, also those that do not fill a batch
     batches = validation_batches(pipelines, batch_drop_remainder=False)
     default = LavRoot(data=pipelines.val_gen(), lav=LAVParams(pipeline=batches))
@@ -87,10 +87,11 @@ def _observers(stack: contextlib.ExitStack, options: LavOptions, exports: "list[
     if options.dump is None:
         return []
     from scena.evaluation.dump import DumpWriter
-    from scena.scenario.stored import describe
+    from scena.scenario.stored import describe_export
 
     first = exports[0]
-    header = describe(type(first.scenario), first.trainer_params, models=[str(export.directory) for export in exports])
+    models = [str(export.directory) for export in exports]
+    header = describe_export(type(first.scenario), first.params, models=models)
     writer = stack.enter_context(DumpWriter(options.dump, {**header, "format": "scena-dump"}))
     several = len(exports) > 1
     return [lambda name, part, lav, sample: writer.write(lav.extract_dump_data(sample), name if several else "", part)]
@@ -108,7 +109,7 @@ def validate(
     groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
     results: dict[str, dict[str, Any]] = {}
     for group in groups:
-        lav = scenario.create_multi_lav([export.directory for export in group], params)
+        lav = scenario.create_multi_lav(group, params)
         first = next(iter(lav.lavs.values()))
         for part, part_source in source.parts().items():
             watching = [*observers, reporter.observe] if reporter is not None else observers

@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
         check_suffix(options.out)
         check_file("--out", options.out)
     scenario, exports = open_exports(options, "predict")
-    pipelines = exports[0].trainer_params.gen
+    pipelines = exports[0].params.pipelines
     # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
     pipeline = validation_batches(pipelines, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
     default = PredictRoot(data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipeline))
@@ -68,10 +68,7 @@ def run(arguments: list[str]) -> int:
         raise ScenarioError("There is nothing to predict; name the data with --data.")
     try_data(parsed.params.data, PipelineMode.PREDICTION, parsed.params.predict.device)
     start_work(options)
-    directories = [export.directory for export in exports]
-    predictor = scenario.create_predictor(
-        directories if len(directories) > 1 else directories[0], parsed.params.predict
-    )
+    predictor = scenario.create_predictor(exports if len(exports) > 1 else exports[0], parsed.params.predict)
     pipeline = predictor.create_pipeline(parsed.params.data)
     limit = parsed.params.predict.pipeline.limit
     if pipeline.samples_per_epoch() == limit:

@@ -52,9 +52,8 @@ def run(arguments: list[str]) -> int:
     from scena.prediction.serving.run import serve
 
     pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
-    directories = [export.directory for export in exports]
     predictor = scenario.create_predictor(
-        directories if len(directories) > 1 else directories[0],
+        exports if len(exports) > 1 else exports[0],
         PredictorParams(pipeline=pipeline, device=parsed.params.device),
     )
     evaluator = exports[0].scenario.create_evaluator(predictor.data)  # it knows the names of the classes, for reports

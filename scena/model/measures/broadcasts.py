@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from scena.backends.base import Arrays
+from scena.data.batch import Arrays
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph
 from scena.model.measures.op_graph import Shapes, Tensor, trace

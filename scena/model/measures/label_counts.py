@@ -5,8 +5,7 @@ TensorFlow refuses a label that is out of range. JAX compares it with each class
 
 import logging
 
-from scena.backends.base import Arrays
-from scena.data.batch import Batch
+from scena.data.batch import Arrays, Batch
 from scena.data.errors import DataError
 from scena.model.graph import RootGraph
 from scena.model.measures.bad_data import out_of_range

@@ -39,10 +39,11 @@ def padding_effects(
         "inputs": _padded(batch["inputs"], data.input_layer_specs(), padding),
         "targets": _padded(batch["targets"], data.target_layer_specs(), padding),
     }
-    once, again = _results(model, batch), _results(model, batch)
     try:
-        padded = _results(model, further)
-    except Exception:  # a network may be limited to a size; this check is not about that
+        once, again, padded = _results(model, batch), _results(model, batch), _results(model, further)
+    except (
+        Exception
+    ):  # a network may be limited to a size, or be trained on smaller inputs; this check is not about that
         return {}
     return {
         name: (value, padded[name])

@@ -11,9 +11,17 @@ if TYPE_CHECKING:
 
 
 class TrainerCallback(keras.callbacks.Callback):
-    """Base of Scena's own callbacks. Any other Keras callback works as well."""
+    """Base of Scena's own callbacks. Any other Keras callback works as well.
+
+    Args:
+        settings: the callback's parameters, available as `self.settings` (Keras uses `self.params` for its own purposes).
+    """
 
     run: "TrainingRun"
+
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__()
+        self.settings = settings
 
     def set_run(self, run: "TrainingRun") -> None:
         """Called once before the training starts."""
@@ -44,6 +52,7 @@ class TrainerCallback(keras.callbacks.Callback):
     def steps_until_weights(self, step: int) -> int | None:
         """After how many more steps `on_train_batch_end` wants to see the weights as they are then; the block ends there.
 
+        A callback that requests a checkpoint or a validation (`run.request_checkpoint()`) at a step of its own says that step here.
         None: not at all; batches are then reported after their block, each with its exact logs.
         """
         return None

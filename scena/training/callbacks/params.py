@@ -6,6 +6,14 @@ from scena.params import Params, param
 from scena.training.trigger import Trigger
 
 
+class CallbackParams(Params, abstract=True):
+    """Something that accompanies a training. Subclass it with `builds=".callbacks:MyCallback"`: it is created with these parameters."""
+
+
+class TrackerParams(CallbackParams, abstract=True):
+    """Something that records the values of a training elsewhere. Subclass it with `builds=".trackers:MyTracker"`."""
+
+
 class EarlyStoppingParams(Params):
     """When to stop before the last epoch, by the value that decides about the best model."""
 

@@ -4,23 +4,23 @@ from contextlib import ExitStack
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from scena.data.batch import Batch
 from scena.model.tensorboard import collect_tensorboard
 from scena.model.tensorboard_data import TensorBoardData
-from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.event_writers import EventWriters
 from scena.training.callbacks.tensorboard_extras import write_histograms, write_parameters
+from scena.training.callbacks.tracker import Kind, Tracker
 from scena.training.checkpoint.event_files import cut_back, event_sizes
 
 
-class TensorBoardEvents(TrainerCallback):
+class TensorBoardEvents(Tracker):
     """Writes to OUTPUT_DIR/tensorboard, one curve each for train, val and lav in the same chart; the axis is the step."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._flush = True
         self._layers_offer = True
         self._offered_at = -1
         self._graph_written = False
@@ -30,12 +30,10 @@ class TensorBoardEvents(TrainerCallback):
         super().set_run(run)
         self._writers = EventWriters(run.paths.tensorboard)
 
-    def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
-        """Writes the parameters, unless a run goes on that has written them."""
-        if self.run.resumed_from is None:
-            params = self.run.params
-            with self._writers.writing("train"):
-                write_parameters(params, type(params)(scenario=params.scenario, gen=params.gen))
+    def log_parameters(self, parameters: dict[str, Any]) -> None:
+        params = self.run.params
+        with self._writers.writing("train"):
+            write_parameters(params, type(params)(scenario=params.scenario, gen=params.gen))
 
     def wants_batches(self) -> bool:
         """Only if values are written by steps."""
@@ -44,7 +42,9 @@ class TensorBoardEvents(TrainerCallback):
     def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
         """Writes the values of a step, if that was asked for."""
         if self.run.params.tensorboard.scalars_every.due_at_step(self.run.progress.step + 1):
-            self._write("train", logs or {}, self.run.progress.step + 1, flush=False)
+            self._flush = False
+            self._log(logs or {}, "train", self.run.progress.step + 1)
+            self._flush = True
 
     def on_block_end(self, steps: int, logs: dict[str, float]) -> None:
         """Writes the graph, once it has been made."""
@@ -60,9 +60,9 @@ class TensorBoardEvents(TrainerCallback):
         own = {name: value for name, value in (logs or {}).items() if not name.startswith(("val_", "lav_"))}
         settings = self.run.params.tensorboard
         if settings.scalars_every.due_at_epoch(epoch + 1):
-            self._write("train", {**own, "learning_rate": self.run.learning_rate()})
+            self._log({**own, "learning_rate": self.run.learning_rate()}, "train")
         elif settings.scalars_every.unit == "steps":
-            self._write("train", {"learning_rate": self.run.learning_rate()})
+            self._log({"learning_rate": self.run.learning_rate()}, "train")
         if settings.histograms.due_at_epoch(epoch + 1):
             with self._writers.writing("train"), self.run.train_data.stream(repeat=False) as batches:
                 write_histograms(
@@ -72,36 +72,25 @@ class TensorBoardEvents(TrainerCallback):
                     step=self.run.progress.step,
                 )
 
-    def on_data(self, data: dict[str, TensorBoardData]) -> None:
-        """Writes pictures, curves and the like of an evaluator or a metric."""
-        for part in ("val", "lav"):
-            own = {name.removeprefix(f"{part}_"): value for name, value in data.items() if name.startswith(f"{part}_")}
-            if own:
-                with self._writers.writing(part):
-                    for name, value in own.items():
-                        value.write(name, self.run.progress.step)
+    def log_data(self, data: dict[str, TensorBoardData], step: int, kind: Kind) -> None:
+        with self._writers.writing(kind):
+            for name, value in data.items():
+                value.write(name, step)
 
     def on_validation(self, logs: dict[str, float]) -> None:
         """Writes the values of a validation, and what the network's layers offer on its first batch."""
-        for name in ("val", "lav"):
-            self._write(
-                name, {key.removeprefix(f"{name}_"): v for key, v in logs.items() if key.startswith(f"{name}_")}
-            )
+        super().on_validation(logs)
         if self._offered_at != self.run.progress.step:  # a validation and LAV may come after the same step
             self._offered_at = self.run.progress.step
             self._write_offered()
 
-    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
-        """Closes the files."""
+    def close(self) -> None:
         self._writers.close()
 
-    def _write(self, name: str, values: dict[str, float], step: int | None = None, flush: bool = True) -> None:
-        scalars = {key: value for key, value in values.items() if np.ndim(value) == 0}
-        if not scalars:
-            return
-        with self._writers.writing(name, flush=flush):
-            for key, value in scalars.items():
-                tf.summary.scalar(key, float(value), step=self.run.progress.step if step is None else step)
+    def log(self, values: dict[str, float], step: int, kind: Kind) -> None:
+        with self._writers.writing(kind, flush=self._flush):
+            for key, value in values.items():
+                tf.summary.scalar(key, value, step=step)
 
     def _write_offered(self) -> None:
         pipeline = self.run.val_data

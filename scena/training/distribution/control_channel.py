@@ -1,6 +1,7 @@
 """What the chief of a training says to the other processes: short messages between the blocks of steps."""
 
 import json
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 import numpy as np
 import tensorflow as tf
 
+from scena.backends.errors import WorkerLostError
 from scena.backends.tensorflow.distribution import Distribution
 from scena.backends.tensorflow.replica import all_sums
 from scena.data.pipeline import DataPipeline
@@ -92,6 +94,12 @@ class ControlChannel:
             words = np.concatenate([words, self._send(np.zeros(FRAME, np.int64))])
         data = words[_HEAD : _HEAD + size].astype(np.uint8).tobytes()
         return Order(order), number, json.loads(data) if data else None
+
+    def part(self) -> None:
+        """After the last order, in all processes: the chief waits until the others have it; else it could be gone before they do."""
+        if self.distribution.cluster is not None:
+            with suppress(WorkerLostError):  # whoever is gone has the order, or never gets it
+                self._send(np.zeros(FRAME, np.int64))
 
     def _send(self, frame: Any) -> Any:
         with self.distribution.naming_lost_workers():

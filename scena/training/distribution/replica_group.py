@@ -72,6 +72,7 @@ class ReplicaGroup:
         """Lets the other processes leave; after an error in the middle of a common step they notice by themselves."""
         if self._in_step:
             self._channel.tell(Order.END, status)
+            self._channel.part()
 
     @contextmanager
     def _together(self) -> Iterator[None]:

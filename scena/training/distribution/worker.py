@@ -64,6 +64,7 @@ class FollowingWorker:
             while True:
                 order, number, content = self._channel.hear()
                 if order is Order.END:
+                    self._channel.part()
                     return number
                 self._carry_out(order, number, content)
         finally:

@@ -55,7 +55,7 @@ def answers(jax: Zygote, function: str, *arguments: str, folder: Path) -> list[A
     """Calls one of the functions beside this file and returns what it prints."""
     out, err = folder / "answers.json", folder / "answers.log"
     out.unlink(missing_ok=True)
-    status = jax.run(*arguments, function=f"tests.jax_backend.{function}", log=out, errors=err, folder=folder)
+    status = jax.run(*arguments, function=f"tests.backends.jax.{function}", log=out, errors=err, folder=folder)
     assert status == 0, err.read_text()
     answer: list[Any] = json.loads(out.read_text().splitlines()[-1])
     return answer
@@ -195,7 +195,7 @@ def test_other_backends_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 def test_mistakes_are_found_before_they_cost_anything(jax: Zygote, tmp_path: Path) -> None:
     """JAX itself takes any label."""
     log = tmp_path / "log"
-    assert jax.run(tmp_path, log=log, errors=tmp_path / "errors", function="tests.jax_backend.mistakes:make") == 0
+    assert jax.run(tmp_path, log=log, errors=tmp_path / "errors", function="tests.backends.jax.mistakes:make") == 0
     label, val_label, nan, pairs = json.loads(log.read_text().splitlines()[-1])
     for text in (label, val_label):
         assert "the target 'y' is 7 in the sample with meta {'index': 3}, and there are 2 (0 to 1)" in text

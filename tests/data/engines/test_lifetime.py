@@ -48,7 +48,7 @@ def started(
 
 def is_worker(pid: int) -> bool:
     try:
-        return b"scena.data.engine" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"scena.data.engines" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
