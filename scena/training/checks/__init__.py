@@ -1,1 +1,1 @@
-"""TODO."""
+"""Checks around a training: before it starts, before its first step, and of what it exports."""
