@@ -1,4 +1,4 @@
-"""What runs a Keras model over batches: the seam between the backends. TensorFlow's side is `tf_engine`, JAX' is `jax_engine`."""
+"""What runs a Keras model over batches: the seam between the backends, which are in `tensorflow/engine.py` and `jax/engine.py`."""
 
 from typing import Any, Protocol
 

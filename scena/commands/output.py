@@ -1,4 +1,4 @@
-"""Results on the terminal and as JSON, as `lav` and `evaluate-dump` show them."""
+"""Tables and results on the terminal, and results as JSON."""
 
 import json
 import sys

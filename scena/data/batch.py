@@ -1,4 +1,4 @@
-"""What a pipeline hands to the model."""
+"""What a pipeline hands to the model, and the position that it has after it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -68,7 +68,7 @@ def prepare_run(
         directory: the run's directory.
         layers: what layers keep beside their variables in the checkpoint that the run goes on from; None for a new run, whose first
             weights are then set.
-        link: to the other processes, if the training uses several devices.
+        channel: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
     if channel is not None:

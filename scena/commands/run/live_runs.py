@@ -1,4 +1,4 @@
-"""A live table of running processes on a terminal; log lines elsewhere."""
+"""What `experiment` and `tune` share: where runs are carried out, and a live table of them (log lines where there is no terminal)."""
 
 import sys
 import time

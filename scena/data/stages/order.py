@@ -1,4 +1,4 @@
-"""In which order samples leave the source: permutations for random access, a buffer for streams."""
+"""The order in which samples leave the source, and the part of it that one of several processes makes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing

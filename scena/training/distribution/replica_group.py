@@ -17,7 +17,7 @@ class ReplicaGroup:
     """All replicas, seen from the process that decides.
 
     Args:
-        link: tells the other processes what to do.
+        channel: tells the other processes what to do.
         engine: runs the steps, in this process and together with the others.
     """
 

@@ -30,7 +30,7 @@ def create_replica_group(
     Args:
         params: all parameters.
         scenario: what is trained.
-        link: to the other processes.
+        channel: to the other processes.
         model: the first replica of this process, which callbacks, checkpoints and exports see.
         specs: of inputs and targets.
         steps: steps of an epoch, if that is known.

@@ -47,7 +47,7 @@ class FollowingWorker:
 
     Args:
         run: the same as the chief's.
-        link: where orders come from.
+        channel: where orders come from.
         requests: notices signals, which the chief is told about with the next step.
     """
 

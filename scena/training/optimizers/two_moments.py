@@ -1,4 +1,4 @@
-"""AdaBelief (Zhuang et al. 2020, algorithm 2), which Keras does not have."""
+"""AdaBelief (Zhuang et al. 2020, algorithm 2) and Rectified Adam (Liu et al. 2020, algorithm 2), which Keras does not have."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pictures of learning rates: the schedule of a training, and the losses of a learning-rate finder."""
+"""Plots of learning rates: the schedule of a training, and the losses of a learning-rate finder."""
 
 from pathlib import Path
 from typing import Any

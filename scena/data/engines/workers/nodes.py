@@ -1,4 +1,4 @@
-"""The nodes of the router: ordered inboxes with room for a bounded number of chunks."""
+"""The nodes of the router: ordered inboxes of bounded capacity, the events between them, and the queue for the consumer."""
 
 from collections import deque
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The loop of a worker that runs chunks of parallel stages."""
+"""The loop of a worker that runs chunks of parallel stages, in a heap whose fragmentation is filled first."""
 
 import time
 from typing import Any
