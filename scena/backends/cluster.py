@@ -4,8 +4,8 @@ import json
 import os
 from dataclasses import dataclass
 
-from scena.backends.errors import DeviceError
 from scena.backends.params import TrainerDeviceParams
+from scena.backends.selection import DeviceError
 
 SLURM_PORT = 8888
 """The port of the first task on each node of a SLURM job, if SCENA_PORT does not name another."""

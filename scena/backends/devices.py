@@ -9,9 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.backends.errors import DeviceError
 from scena.backends.params import ComputeParams
-from scena.backends.selection import on_tensorflow
+from scena.backends.selection import DeviceError, on_tensorflow
 
 
 def describe_devices(environment: Mapping[str, str]) -> list[str]:

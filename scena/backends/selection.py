@@ -3,11 +3,23 @@
 Files are read and written by TensorFlow's tools in both cases (TensorBoard, records), so it is always installed.
 """
 
+import glob
 import os
+import sys
 
-from scena.backends.errors import DeviceError
+from scena.backends.params import ComputeParams
+from scena.errors import ScenaError
 from scena.params import Params
 from scena.params.facts import changed_flags
+
+
+class DeviceError(ScenaError, RuntimeError):
+    """A device was asked for that cannot be used; the message lists what there is."""
+
+
+class WorkerLostError(DeviceError):
+    """Another process of the training is gone, or never came."""
+
 
 BACKENDS = ("tensorflow", "jax")
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
@@ -92,3 +104,20 @@ def tensorflow_only(what: str, instead: str = "") -> BackendError:
 
 def _unknown(name: str) -> BackendError:
     return BackendError(f"KERAS_BACKEND={name}: Scena runs on {' and '.join(BACKENDS)}. Choose one of them.")
+
+
+FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
+"""Device files of GPUs: NVIDIA's, AMD's, and those of Windows seen from WSL."""
+
+
+def check_present(params: ComputeParams) -> None:
+    """Refuses `--device.gpus` on a machine that has none; which of several there are, TensorFlow says later.
+
+    Raises:
+        DeviceError: there is no GPU.
+    """
+    if not params.gpus or sys.platform != "linux" or os.environ.get("KERAS_BACKEND") == "jax":
+        return
+    if not any(glob.glob(pattern) for pattern in FILES):
+        wanted = " ".join(map(str, params.gpus))
+        raise DeviceError(f"--device.gpus {wanted}: there is no GPU {params.gpus[0]}. This machine has none.")

@@ -54,7 +54,7 @@ def start_work(options: WorkOptions | None = None) -> None:
     from scena.backends.quiet import load_tensorflow
 
     if options is not None and options.trust:
-        from scena.model.hub.trust import trust_saved_models
+        from scena.model.hub.inspect import trust_saved_models
 
         trust_saved_models()
     set_up_console()

@@ -15,8 +15,7 @@ from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
 from scena.model.precision import full_precision
 from scena.model.specs import symbolic
-from scena.model.state.archive import check_weights_file
-from scena.model.state.layer_file import read_layer_file
+from scena.model.state.archive import check_weights_file, read_layer_file
 from scena.model.state.layer_state import Layers
 from scena.model.training_model import TrainingModel
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from scena.backends.selection import on_tensorflow
-from scena.model.state.layer_file import write_layer_file
+from scena.model.state.archive import write_layer_file
 from scena.model.state.variables import global_seed_variables
 
 if TYPE_CHECKING:

@@ -1,12 +1,12 @@
 """Parameters of a training."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from scena.backends.params import TrainerDeviceParams
 from scena.params import Params, param
-from scena.training.best_by import BestBy
 from scena.training.callbacks.params import CallbackParams, EarlyStoppingParams, TensorBoardParams
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
@@ -16,6 +16,31 @@ from scena.training.warmstart.params import WarmStartParams
 
 TScenarioParams = TypeVar("TScenarioParams", bound=Params)
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
+
+
+@dataclass(frozen=True, slots=True)
+class BestBy:
+    """Which value decides about the best model: `min:val_loss`, `max:acc`, `max:lav_NAME`, `min:train_loss`.
+
+    Attributes:
+        mode: "min" or "max".
+        name: the value; a plain name is the validation's, else LAV's, else the training's.
+    """
+
+    mode: str
+    name: str
+
+    @classmethod
+    def from_param(cls, raw: Any) -> Self:
+        """Reads what a user wrote."""
+        mode, colon, name = str(raw).partition(":")
+        if mode not in ("min", "max") or not colon or not name or name != name.strip():
+            raise ValueError("a direction and a value, such as min:val_loss or max:acc")
+        return cls(mode, name)
+
+    def to_param(self) -> str:
+        """What a user would write for it."""
+        return f"{self.mode}:{self.name}"
 
 
 class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.training.trainer:Trainer"):

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from scena.data.errors import EmptyDataError
 from scena.model.precision import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
 from scena.progress import reporting
-from scena.training.averaging import create_average
 from scena.training.errors import TrainingError
 from scena.training.optimizers.create import create_optimizer
+from scena.training.optimizers.mixins import MovingAverage
+from scena.training.optimizers.params import GradientOptimizerParams, Lookahead
 from scena.training.params import TrainerParams
 from scena.training.run import TrainedScenario, TrainingRun
 from scena.training.schedules.params import Constant, ReduceOnPlateau
@@ -24,32 +26,12 @@ if TYPE_CHECKING:
     from scena.training.distribution.control_channel import ControlChannel
 
 
-import re
-
-
-def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
-    """Makes the layers whose whole path matches, and all layers inside them, not trainable; returns the matched paths.
-
-    Args:
-        root: the layer that holds all others.
-        scope: a regular expression; `.*conv.*` matches every layer with `conv` in its path.
-    """
-    # a layer without weights has no path
-    layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root and layer.path]
-    matched = [layer for layer in layers if re.fullmatch(scope, layer.path)]
-    if not matched:
-        there = "\n  ".join(sorted({layer.path for layer in layers}))
-        raise TrainingError(f"--trainer.no_train_scope {scope!r} matches no layer. The layers are:\n  {there}")
-    for layer in matched:
-        layer.trainable = False
-    if not root.trainable_variables:
-        raise TrainingError(f"--trainer.no_train_scope {scope!r} leaves nothing to train.")
-    paths = [layer.path for layer in matched]
-    logger.info("Not trained: %s", ", ".join(paths))
-    return paths
-
-
 logger = logging.getLogger(__name__)
+
+AUTOMATIC = -1.0
+SHARE = 0.1
+"""The automatic average remembers about this share of all updates: the last tenth."""
+SLOWEST = 0.9999
 
 
 def prepare_run(
@@ -111,7 +93,7 @@ def prepare_run(
     if channel is None:
         engine = create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
     else:
-        from scena.training.distribution.replicas import create_replica_group
+        from scena.training.distribution.replica_group import create_replica_group
 
         engine, replica_group = create_replica_group(params, scenario, channel, model, specs, steps, quantized)
         channel.divide(train_data, val_data)
@@ -193,3 +175,46 @@ def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
             "Give --trainer.samples_per_epoch."
         )
     return rate.create(steps or 1, params.epochs)
+
+
+def create_average(params: TrainerParams[Any, Any], steps_per_epoch: int | None) -> MovingAverage | None:
+    """The moving average that the parameters ask for, or None."""
+    if params.ema_decay == 0:
+        return None
+    if params.ema_decay != AUTOMATIC:
+        return MovingAverage(params.ema_decay)
+    if steps_per_epoch is None:
+        raise TrainingError(
+            "--trainer.ema_decay -1 is computed from the number of steps, which this source does not tell. "
+            "Give a rate, for example 0.99, or --trainer.samples_per_epoch."
+        )
+    inner = params.optimizer.inner if isinstance(params.optimizer, Lookahead) else params.optimizer
+    accumulated = inner.gradient_accumulation_steps if isinstance(inner, GradientOptimizerParams) else 1
+    return MovingAverage(automatic_decay(steps_per_epoch * params.epochs // accumulated), ramp=True)
+
+
+def automatic_decay(updates: int) -> float:
+    """The rate whose average remembers about a tenth of all updates of the weights."""
+    return min(1 - 1 / max(SHARE * updates, 1.0), SLOWEST)
+
+
+def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
+    """Makes the layers whose whole path matches, and all layers inside them, not trainable; returns the matched paths.
+
+    Args:
+        root: the layer that holds all others.
+        scope: a regular expression; `.*conv.*` matches every layer with `conv` in its path.
+    """
+    # a layer without weights has no path
+    layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root and layer.path]
+    matched = [layer for layer in layers if re.fullmatch(scope, layer.path)]
+    if not matched:
+        there = "\n  ".join(sorted({layer.path for layer in layers}))
+        raise TrainingError(f"--trainer.no_train_scope {scope!r} matches no layer. The layers are:\n  {there}")
+    for layer in matched:
+        layer.trainable = False
+    if not root.trainable_variables:
+        raise TrainingError(f"--trainer.no_train_scope {scope!r} leaves nothing to train.")
+    paths = [layer.path for layer in matched]
+    logger.info("Not trained: %s", ", ".join(paths))
+    return paths

@@ -1,7 +1,8 @@
 """`TrainingRun`: what one training consists of while it runs; the loop, the callbacks and the checkpoints share it."""
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from scena.model.built import BuiltModel
     from scena.training.checks.verification import Verification
     from scena.training.distribution.replica_group import ReplicaGroup
-    from scena.training.optimizers.extensions import MovingAverage
+    from scena.training.optimizers.mixins import MovingAverage
 
-
-import time
 
 KINDS = ("data", "step", "validation", "checkpoint")
 
@@ -220,11 +219,10 @@ class TrainingRun:
     def averaged_weights(self) -> Iterator[None]:
         """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""
         from scena.model.state.layer_state import Layers
-        from scena.training.averaging import averaged_weights
 
         layers = Layers(self.built.root, self.model)
         derived = layers.derived_from_trained()
-        with averaged_weights(self.model, self.average):
+        with self.average.swapped_in(self.model) if self.average is not None else nullcontext():
             if derived and layers.refresh_trained():
                 self._retrace()
             yield

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import keras
 
 from scena.backends.devices import select_devices
-from scena.backends.errors import WorkerLostError
-from scena.backends.selection import check_backend
+from scena.backends.selection import WorkerLostError, check_backend
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
 from scena.training.callbacks.base import TrainerCallback

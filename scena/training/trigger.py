@@ -1,6 +1,7 @@
 """`Trigger`: when something that happens now and then is due, by epochs, steps or time."""
 
 import re
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 Unit = Literal["epochs", "steps", "seconds"]
@@ -12,19 +13,17 @@ _UNITS: dict[str, tuple[Unit, float]] = {
 MOST = 1e12
 
 
+@dataclass(frozen=True, slots=True)
 class Trigger:
     """An interval: `2` or `2epochs`, `200steps`, `30s`, `10min`, `3h`; `0` means never.
 
-    Args:
+    Attributes:
         amount: how many units lie between two events; 0 for never.
         unit: what is counted.
     """
 
-    __slots__ = ("amount", "unit")
-
-    def __init__(self, amount: float, unit: Unit = "epochs") -> None:
-        self.amount = amount
-        self.unit: Unit = unit
+    amount: float
+    unit: Unit = "epochs"
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
@@ -72,16 +71,8 @@ class Trigger:
     def __bool__(self) -> bool:
         return self.amount > 0
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Trigger) and (self.amount, self.unit) == (other.amount, other.unit)
 
-    def __hash__(self) -> int:
-        return hash((self.amount, self.unit))
-
-    def __repr__(self) -> str:
-        return f"Trigger({self.to_param()!r})"
-
-
+@dataclass(frozen=True, slots=True)
 class Duration(Trigger):
     """A length of time: `90s`, `30min`, `3h`; `0` means without limit."""
 

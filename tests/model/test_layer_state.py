@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from scena import PipelineMode
 from scena.model.errors import ModelError
-from scena.model.state.layer_file import LAYERS, read_layer_file, write_layer_file
+from scena.model.state.archive import LAYERS, read_layer_file, write_layer_file
 from scena.model.state.layer_state import Layers, LayerState, encode
 from tests.derived.data import Rows
 from tests.derived.params import NUMBERS, WORDS, RowsParams

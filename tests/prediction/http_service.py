@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from scena.prediction.serving.params import ServeParams
+from scena.prediction.params import ServeParams
 from scena.prediction.serving.run import create_server
 from tests.zygote import Child, Zygote
 

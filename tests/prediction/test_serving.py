@@ -19,9 +19,9 @@ from scena import ArraySpec, Sample
 from scena.commands.main import main
 from scena.data.errors import DataError
 from scena.data.params import DataBaseParams, PipelineMode
+from scena.prediction.params import ServeParams
 from scena.prediction.predictor import Predictor
 from scena.prediction.serving.batcher import Batcher, QueueFullError
-from scena.prediction.serving.params import ServeParams
 from tests.prediction.http_service import ask, running, started
 from tests.prediction.webdriver import browser, needs_chromedriver
 from tests.toy.scenario import ToyScenario

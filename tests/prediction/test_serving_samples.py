@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from scena import Sample
-from scena.prediction.serving.params import ServeParams
+from scena.prediction.params import ServeParams
 from tests.evaluation.exporting import export
 from tests.prediction.http_service import ask, running, started
 from tests.prediction.pairs import NAMES, PairScenario, ReadingDataParams

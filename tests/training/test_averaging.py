@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from scena.commands.main import main
-from scena.training.averaging import automatic_decay, create_average
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
 from scena.training.optimizers.params import SGD, Adam
+from scena.training.prepare import automatic_decay, create_average
 from scena.training.schedules.params import Constant
 from scena.training.trigger import Trigger
 from tests.toy.scenario import ToyScenario
@@ -98,7 +98,7 @@ def test_exports_hold_the_average_and_checkpoints_both(tmp_path: Path) -> None:
 
 def test_accumulated_batches_move_the_average_once() -> None:
     from scena.training.optimizers.create import create_optimizer
-    from scena.training.optimizers.extensions import MovingAverage
+    from scena.training.optimizers.mixins import MovingAverage
     from scena.training.schedules.params import Constant
 
     variable = keras.Variable([1.0], name="kernel")
@@ -114,7 +114,7 @@ def test_accumulated_batches_move_the_average_once() -> None:
 
 def test_constrained_weights_are_averaged_as_they_are_constrained() -> None:
     from scena.training.optimizers.create import create_optimizer
-    from scena.training.optimizers.extensions import MovingAverage
+    from scena.training.optimizers.mixins import MovingAverage
     from scena.training.schedules.params import Constant
 
     layer = keras.layers.Dense(1, use_bias=False, kernel_constraint=keras.constraints.NonNeg())

@@ -15,8 +15,8 @@ from scena.data.errors import DataError, EmptyDataError
 from scena.data.params import PipelineMode
 from scena.errors import ScenaError
 from scena.model.errors import ModelError
-from scena.training.best_by import BestBy
 from scena.training.errors import TrainingError
+from scena.training.params import BestBy
 from scena.training.pipelines import TrainerPipelineParams
 from scena.training.trigger import Trigger
 from tests.toy.data import Halves

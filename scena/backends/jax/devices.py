@@ -6,8 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.backends.errors import DeviceError
-from scena.backends.selection import check_backend, tensorflow_only
+from scena.backends.selection import DeviceError, check_backend, tensorflow_only
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from typing import Any
 import tensorflow as tf
 
 from scena.backends.cluster import Cluster, find_cluster
-from scena.backends.errors import DeviceError, WorkerLostError
 from scena.backends.params import TrainerDeviceParams
+from scena.backends.selection import DeviceError, WorkerLostError
 from scena.backends.tensorflow.rendezvous import meet
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import socket
 import time
 
 from scena.backends.cluster import Cluster
-from scena.backends.errors import DeviceError, WorkerLostError
+from scena.backends.selection import DeviceError, WorkerLostError
 
 _HELLO = b"scena %d\n"
 _GO = b"go\n"

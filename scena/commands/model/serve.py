@@ -9,8 +9,7 @@ from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataPipelineParams
 from scena.params import Params, ParamsError, param, parse, parse_options
-from scena.prediction.params import PredictorParams
-from scena.prediction.serving.params import ServeParams
+from scena.prediction.params import PredictorParams, ServeParams
 
 USAGE = """usage: scena serve DIR… [--port 8501] [--host 127.0.0.1] [--max_batch 32] …
 

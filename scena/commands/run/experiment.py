@@ -76,7 +76,7 @@ def run(arguments: list[str]) -> int:
         _carry_out(experiment, make_scheduler(options))
     finally:
         if options.update:
-            from scena.experiments.sheets.results import result_rows, write_results
+            from scena.experiments.sheets.experiment import result_rows, write_results
 
             print(f"Results: {write_results(sheet, result_rows(experiment.runs))}", file=sys.stderr)
     return _report(experiment)

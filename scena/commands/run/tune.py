@@ -95,7 +95,7 @@ _DIRECTORIES = tuple(
 
 
 def _space(scenario: Any, options: TuneOptions, flags: list[str]) -> Any:
-    from scena.experiments.search.root import training_root
+    from scena.experiments.search.objective import training_root
     from scena.experiments.search.space import SearchSpace, parse_axis, ready_space
 
     for word in flags:

@@ -6,9 +6,11 @@
 import json
 import subprocess
 import sys
+import types
 from typing import Any
 
 from scena.experiments.errors import ExperimentError
+from scena.params import Params, param
 
 
 def ask(python: str, words: list[str]) -> tuple[str, str]:
@@ -52,7 +54,7 @@ def main(arguments: list[str]) -> int:
     options, rest = parse_options(Options, arguments[1:])
     for name in options.modules:
         importlib.import_module(name)
-    from scena.experiments.search.root import training_root
+    from scena.experiments.search.objective import training_root
 
     print(json.dumps(settings(scenario, parse(training_root(scenario), rest).params.trainer)))
     return 0
@@ -60,3 +62,14 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+def training_root(scenario: Any) -> Any:
+    """A params object with the scenario's default trainer parameters under `trainer`."""
+    trainer = scenario.default_trainer_params()
+
+    def body(namespace: dict[str, Any]) -> None:
+        namespace["__annotations__"] = {"trainer": type(trainer)}
+        namespace["trainer"] = param(trainer)
+
+    return types.new_class("Root", (Params,), {}, body)()

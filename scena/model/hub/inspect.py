@@ -7,11 +7,11 @@ saves and restores its variables is left out: that is never run, since TensorFlo
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from scena.model.errors import ModelError
-from scena.model.hub.trust import is_trusting
 
 MOST_BYTES = 2 << 30
 """A larger graph cannot be read by protobuf anyway."""
@@ -125,3 +125,58 @@ def _reaches_out(operation: str, library: dict[str, Any]) -> bool:
     if definition is None:
         return True  # an operation of a library that would have to be loaded
     return definition.is_stateful and not HARMLESS_STATE.fullmatch(operation)
+
+
+_trusted: list[bool] = [False]
+
+
+def trust_saved_models() -> None:
+    """From now on, in this process, SavedModels with operations on files or in Python are loaded."""
+    _trusted[-1] = True
+
+
+@contextmanager
+def trusting() -> Iterator[None]:
+    """Inside the block, SavedModels with operations on files or in Python are loaded."""
+    _trusted.append(True)
+    try:
+        yield
+    finally:
+        _trusted.pop()
+
+
+def is_trusting() -> bool:
+    """Whether such SavedModels are loaded."""
+    return _trusted[-1]
+
+
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
+
+
+def resolve_handle(handle: str) -> Path:
+    """The folder of a SavedModel.
+
+    Args:
+        handle: a folder, or an address that TensorFlow Hub knows; what is behind it is downloaded once, by TensorFlow Hub.
+
+    Raises:
+        ModelError: there is no SavedModel, or it cannot be fetched.
+    """
+    path = Path(_fetched(handle)) if ADDRESS.match(handle) else Path(handle)
+    if not (path / "saved_model.pb").is_file():
+        what = "it has no saved_model.pb" if path.is_dir() else "there is no such folder"
+        raise ModelError(f"--model.handle {handle} is not a SavedModel: {what} ({path.resolve()}).")
+    return path.resolve()
+
+
+def _fetched(handle: str) -> str:
+    try:
+        import tensorflow_hub
+    except ImportError as error:
+        raise ModelError(f"The handle {handle} needs TensorFlow Hub: pip install 'scena[hub]'.") from error
+    try:
+        return str(tensorflow_hub.resolve(handle))
+    except Exception as error:  # whatever the network or the site says
+        raise ModelError(
+            f"TensorFlow Hub cannot fetch {handle}: {error}. Download it, and give its folder as --model.handle."
+        ) from error

@@ -14,8 +14,8 @@ from scena.model.layers.convolution import AlgebraConv2D as AlgebraConv2D
 from scena.model.layers.convolution import AlgebraConv2DTranspose as AlgebraConv2DTranspose
 from scena.model.layers.depthwise import AlgebraDepthwiseConv2D as AlgebraDepthwiseConv2D
 from scena.model.layers.depthwise import AlgebraSeparableConv2D as AlgebraSeparableConv2D
-from scena.model.layers.initializers import AlgebraInitializer as AlgebraInitializer
 from scena.model.layers.linear import AlgebraDense as AlgebraDense
+from scena.model.layers.linear import AlgebraInitializer as AlgebraInitializer
 from scena.model.layers.normalization import WhiteningBatchNormalization as WhiteningBatchNormalization
 from scena.model.layers.portable import PortableConv2D as PortableConv2D
 from scena.model.layers.portable import Transpose as Transpose

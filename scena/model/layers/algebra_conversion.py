@@ -6,9 +6,8 @@ import keras
 from keras import ops
 
 from scena.model.errors import ModelError
-from scena.model.layers.channels import channels_of, split_components
 from scena.model.layers.componentwise import Componentwise
-from scena.model.layers.portable import PortableConv2D
+from scena.model.layers.portable import PortableConv2D, channels_of, split_components
 from scena.model.layers.windows import Shape, channel_axis
 
 WayIn = Literal["basic", "learned", "joint", "grayscale"]

@@ -5,9 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.layers.channels import must_transpose, to_channels_first, to_channels_last
 from scena.model.layers.linear import AlgebraLinear
-from scena.model.layers.portable import convolve
+from scena.model.layers.portable import convolve, must_transpose, to_channels_first, to_channels_last
 from scena.model.layers.windows import Shape, check_padding, pair, slide, slide_back, spatial, with_spatial
 
 Size = int | tuple[int, int] | list[int]

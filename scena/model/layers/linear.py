@@ -1,16 +1,80 @@
 """What the linear layers of an algebra share, and the dense one."""
 
-from typing import Any
+import math
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
+from scena.model.errors import ModelError
 from scena.model.layers.algebra import Algebra, get_algebra
-from scena.model.layers.block_kernel import block_kernel
-from scena.model.layers.channels import channels_of
-from scena.model.layers.initializers import AlgebraInitializer
-from scena.model.layers.portable import add_bias
+from scena.model.layers.portable import add_bias, channels_of
 from scena.model.layers.windows import Shape
+
+Criterion = Literal["glorot", "he"]
+
+
+@keras.saving.register_keras_serializable(package="scena")
+class AlgebraInitializer(keras.initializers.Initializer):
+    """Component kernels with E|W|² = 1 / (inputs + outputs) (Glorot) or 1 / inputs (He), counted in one component.
+
+    Every component is normal with the same variance: then the magnitude has a chi distribution (Rayleigh for two components), and
+    the phase, that is the direction of the element, is uniform and independent of it.
+
+    Args:
+        criterion: "glorot" or "he".
+        depthwise: the kernel is (components, *window, channels, multiplier), and each output sees one channel only.
+        seed: makes the numbers repeatable.
+    """
+
+    def __init__(self, criterion: Criterion = "glorot", depthwise: bool = False, seed: int | None = None) -> None:
+        if criterion not in ("glorot", "he"):
+            raise ModelError(f"The criterion of an AlgebraInitializer is 'glorot' or 'he'. Received: {criterion!r}")
+        self.criterion = criterion
+        self.depthwise = depthwise
+        self.seed = seed
+        self._normal = keras.initializers.RandomNormal(mean=0.0, stddev=1.0, seed=seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
+        """Draws a kernel of shape (components, *window, inputs, outputs)."""
+        components, *window, inputs, outputs = shape
+        size = math.prod(window)
+        n_in, n_out = size * (1 if self.depthwise else inputs), size * outputs
+        energy = 1 / (n_in + n_out) if self.criterion == "glorot" else 1 / n_in
+        return self._normal(shape, dtype=dtype) * math.sqrt(energy / components)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"criterion": self.criterion, "depthwise": self.depthwise, "seed": self.seed}
+
+
+def block_kernel(kernel: Any, algebra: Algebra, transposed: bool = False) -> Any:
+    """Builds the real kernel that computes the product with the component kernels.
+
+    Concatenation copies whole rows; measured against a product with the sign table, it is the faster way on a CPU, backwards too.
+
+    Args:
+        kernel: the component kernels, (components, *window, inputs, outputs).
+        algebra: says which component kernel, with which sign, stands where.
+        transposed: the last two axes are (outputs, inputs), as transposed convolutions have them.
+
+    Returns:
+        The kernel of shape (*window, components × inputs, components × outputs), or with the last two axes swapped.
+    """
+    positive = ops.unstack(kernel, axis=0)
+    if algebra.components == 1:
+        return positive[0]
+    negative = ops.unstack(ops.negative(kernel), axis=0)
+    blocks = {
+        (term.input, term.output): (positive if term.sign > 0 else negative)[term.kernel] for term in algebra.terms()
+    }
+    numbers = range(algebra.components)
+    rows = [
+        ops.concatenate([blocks[(column, row) if transposed else (row, column)] for column in numbers], axis=-1)
+        for row in numbers
+    ]
+    return ops.concatenate(rows, axis=-2)
+
 
 Serializable = Any
 """What Keras accepts for an initialiser, regulariser or activation: an object, a name, a config or None."""

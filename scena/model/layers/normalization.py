@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from scena.model.layers.algebra import get_algebra
-from scena.model.layers.channels import channels_of, join_components, split_components
+from scena.model.layers.portable import channels_of, join_components, split_components
 from scena.model.layers.windows import Shape
 
 

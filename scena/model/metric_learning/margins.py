@@ -9,7 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.metric_learning.embedding_accuracy import normalised
+from scena.model.metric_learning.measures import normalised
 
 SAFE = 1e-6
 """How far a cosine stays away from ±1, where the slope of its angle is infinite."""

@@ -2,5 +2,5 @@
 
 from scena.model.zoo.flops import count_flops as count_flops
 from scena.model.zoo.network import create_network as create_network
+from scena.model.zoo.pretrained import copy_weights as copy_weights
 from scena.model.zoo.pretrained import load_pretrained as load_pretrained
-from scena.model.zoo.weights import copy_weights as copy_weights

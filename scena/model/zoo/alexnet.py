@@ -1,7 +1,6 @@
 """AlexNet: with one tower (Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks") and as of 2012."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 
 def alexnet(nn: Layers, x: Tensor, options: Options) -> Tensor:

@@ -1,7 +1,6 @@
 """Tiny Darknet (Redmon, the Darknet project): convolutions of 3 × 3 with bottlenecks of 1 × 1 between them."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 STAGES = ((16, 128), (32, 256), (64, 512))
 

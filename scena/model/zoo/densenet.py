@@ -1,7 +1,6 @@
 """DeepPixBiS (George and Marcel 2019) for presentation attacks: the front of DenseNet161 and a map of scores."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 EPSILON = 1.001e-5
 GROWTH, STEM, BLOCKS = 48, 96, (6, 12)  # DenseNet161, up to its second transition

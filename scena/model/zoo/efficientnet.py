@@ -6,8 +6,7 @@ There is no normalisation of the picture inside, as keras.applications has it: p
 import math
 from typing import NamedTuple
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options, make_divisible
+from scena.model.zoo.namespace import Layers, Options, Tensor, make_divisible
 
 
 class Stage(NamedTuple):

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from scena.model.zoo.namespace import CLASSIFIER, Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import CLASSIFIER, Layers, Options, Tensor
 
 EPSILON = 1e-5
 MOMENTUM = 0.9

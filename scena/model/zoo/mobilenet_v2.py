@@ -1,7 +1,6 @@
 """MobileNetV2 (Sandler et al. 2018): inverted residuals with linear bottlenecks."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options, make_divisible
+from scena.model.zoo.namespace import Layers, Options, Tensor, make_divisible
 
 # (expansion, channels, stride of the first block); the blocks of each stage can be set
 STAGES = ((1, 16, 1), (6, 24, 2), (6, 32, 2), (6, 64, 2), (6, 96, 1), (6, 160, 2), (6, 320, 1))

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options, make_divisible
+from scena.model.zoo.namespace import Layers, Options, Tensor, make_divisible
 
 
 class Step(NamedTuple):

@@ -1,7 +1,6 @@
 """NASNet-A (Zoph et al. 2018): cells that a search found. A cell sees the outputs of the two cells before it."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 SMALLER = ((0, 1), (0, 1))
 SHIFTED = ((1, 0), (1, 0))

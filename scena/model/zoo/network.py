@@ -7,7 +7,7 @@ import keras
 
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.keras_layers import KerasLayers
-from scena.model.zoo.options import Depth
+from scena.model.zoo.namespace import Depth
 from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, NetworkParams
 from scena.model.zoo.request import request
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS, Entry
-from scena.model.zoo.namespace import Layers, Setting, Tensor
-from scena.model.zoo.options import Depth, Options
+from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Tensor
 from scena.model.zoo.params import SMALLEST_FACTOR, AlgebraParams, DataFormat, Framework, Leave, WayOut
 from scena.params.spelling import did_you_mean
 

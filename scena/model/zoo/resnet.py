@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 EPSILON = 1.001e-5
 WIDTHS = (64, 128, 256, 512)

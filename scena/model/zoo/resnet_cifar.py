@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 WIDTHS = (16, 32, 64)
 

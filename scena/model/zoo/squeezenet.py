@@ -1,7 +1,6 @@
 """SqueezeNet 1.1 (Iandola et al. 2016; 1.1 is the authors' later release: the same accuracy with fewer operations)."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 FIRES = ((16, 64), (16, 64)), ((32, 128), (32, 128)), ((48, 192), (48, 192), (64, 256), (64, 256))
 

@@ -1,7 +1,6 @@
 """VGG16 (Simonyan and Zisserman 2015)."""
 
-from scena.model.zoo.namespace import Layers, Tensor
-from scena.model.zoo.options import Options
+from scena.model.zoo.namespace import Layers, Options, Tensor
 
 STAGES = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))
 

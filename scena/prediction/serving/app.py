@@ -17,10 +17,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from scena.data.sample import Sample
+from scena.prediction.params import ServeParams
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
 from scena.prediction.serving.page import PAGE, docs_page
-from scena.prediction.serving.params import ServeParams
 from scena.prediction.serving.payload import UploadedFile
 from scena.prediction.serving.requests import SampleRequest, TooManyPixelsError, read_request
 

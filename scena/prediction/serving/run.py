@@ -10,7 +10,7 @@ import numpy as np
 
 from scena.data.batch import Batch, Cursor
 from scena.errors import ScenaError
-from scena.prediction.serving.params import ServeParams
+from scena.prediction.params import ServeParams
 
 logger = logging.getLogger(__name__)
 

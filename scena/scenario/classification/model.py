@@ -46,8 +46,8 @@ def create_network(params: ClassificationNetworkParams) -> Any:
     """The network of the zoo, or the classifier on a SavedModel's features."""
     if params.name != HUB:
         return network_from_params(params)
+    from scena.model.hub.inspect import resolve_handle
     from scena.model.hub.layer import FeatureClassifier
-    from scena.model.hub.resolve import resolve_handle
 
     path = Path(params.files) if params.files is not None else resolve_handle(str(params.handle))
     size = (params.input_size[0], params.input_size[1], params.input_size[2])

@@ -42,7 +42,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
         params.scenario.data.image_shape = list(network.input_size)
         params.scenario.data.any_size = bool(params.gen.train.sizes)
         if network.name == HUB and network.files is None:
-            from scena.model.hub.resolve import resolve_handle
+            from scena.model.hub.inspect import resolve_handle
 
             network.files = Resource(resolve_handle(str(network.handle)))
         return super().create_trainer(params)

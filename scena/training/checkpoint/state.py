@@ -15,19 +15,12 @@ import numpy as np
 
 from scena.model.errors import ModelError
 from scena.model.state.layer_state import Layers, LayerState, decode, encode
-from scena.model.state.variables import global_seed_variables
+from scena.model.state.variables import global_seed_variables, variable_views
 from scena.storage.tensor_file import Array
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.checkpoint.callback_state import KerasCallbackState
 from scena.training.checkpoint.param_changes import compare, environment
-from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState
-from scena.training.checkpoint.variables import (
-    Groups,
-    describe_variables,
-    read_variables,
-    variable_groups,
-    write_variables,
-)
+from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState, VariableEntry
 from scena.training.checkpoint.writer import CheckpointWriter
 from scena.training.errors import CheckpointError
 from scena.training.run import Progress, TrainingRun
@@ -35,7 +28,10 @@ from scena.training.run import Progress, TrainingRun
 logger = logging.getLogger(__name__)
 
 LAYERS = "layers/"
-"""How the keys of what layers keep beside their variables begin."""
+"""Prefix of the keys of what layers keep beside their variables."""
+Groups = dict[str, list[keras.Variable]]
+"""Variables by what they belong to. Keras' paths are neither unique nor the same in every process, so a variable is stored under its
+group and position; path, shape and type are stored beside it and checked when it is read."""
 
 
 class TrainingState:
@@ -208,3 +204,69 @@ def _set_random_state(state: dict[str, Any]) -> None:
     np.random.set_state((kind, np.array(key, np.uint32), *rest))
     version, words, following = state["python"]
     random.setstate((version, tuple(words), following))
+
+
+def variable_groups(model: keras.Model) -> Groups:
+    """All state of a compiled Keras model: weights and seeds, optimizer, metrics."""
+    return {
+        "model": list(model.variables),
+        "optimizer": list(model.optimizer.variables),
+        "metrics": list(model.metrics_variables),
+    }
+
+
+def keyed(groups: Groups) -> dict[str, keras.Variable]:
+    """Each variable by its key in a checkpoint; one that belongs to several groups only by the first."""
+    found: dict[str, keras.Variable] = {}
+    seen: set[int] = set()
+    for group, variables in groups.items():
+        for position, variable in enumerate(variables):
+            if id(variable) not in seen:
+                seen.add(id(variable))
+                found[f"{group}/{position}"] = variable
+    return found
+
+
+def read_variables(groups: Groups) -> dict[str, Array]:
+    """The values by key, as views that have to be copied before the next step."""
+    variables = keyed(groups)
+    return dict(zip(variables, variable_views(variables.values()), strict=True))
+
+
+def describe_variables(groups: Groups) -> list[VariableEntry]:
+    """What each variable is."""
+    return [
+        VariableEntry(key, variable.path, list(variable.shape), str(variable.dtype))
+        for key, variable in keyed(groups).items()
+    ]
+
+
+def write_variables(groups: Groups, arrays: dict[str, Array], entries: list[VariableEntry]) -> None:
+    """Sets every variable from the arrays; all must be there and fit, else nothing is changed."""
+    stored = {entry.key: entry for entry in entries}
+    expected = keyed(groups)
+    if set(stored) != set(expected):
+        raise CheckpointError(_difference(stored, expected))
+    for key, variable in expected.items():
+        entry = stored[key]
+        if tuple(entry.shape) != tuple(variable.shape) or entry.dtype != str(variable.dtype):
+            raise CheckpointError(
+                f"The checkpoint's {entry.path} is {entry.dtype} {tuple(entry.shape)}, the model's {variable.path} is "
+                f"{variable.dtype} {tuple(variable.shape)}: the parameters or the code of the model have changed."
+            )
+    for key, variable in expected.items():
+        variable.assign(arrays[key])
+
+
+def _difference(stored: dict[str, VariableEntry], expected: dict[str, keras.Variable]) -> str:
+    lost = [stored[key].path for key in stored if key not in expected]
+    new = [expected[key].path for key in expected if key not in stored]
+    parts = [
+        f"{text}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        for text, names in (("only the checkpoint has", lost), ("only the run has", new))
+        if names
+    ]
+    return (
+        f"The checkpoint holds {len(stored)} variables, the run needs {len(expected)} ({'; '.join(parts)}): "
+        "the parameters or the code of the model or the optimizer have changed."
+    )

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scena.backends.present import check_present
+from scena.backends.selection import check_present
 from scena.data.opening import try_source
 from scena.data.params import PipelineMode
 from scena.storage.code_fingerprints import stored_fingerprints

@@ -17,16 +17,18 @@ import numpy as np
 from scena.backends.base import create_engine
 from scena.backends.selection import on_tensorflow
 from scena.data.batch import Batch
+from scena.data.pipeline import DataPipeline
 from scena.errors import ScenaError
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.broadcasts import check_broadcasts
 from scena.model.measures.label_counts import check_labels, label_counts
+from scena.model.measures.padding import FURTHER, padding_effects
+from scena.model.measures.probabilities import mistaken_logits
 from scena.model.state.variables import global_seed_variables
 from scena.model.tensorboard_data import split_results
 from scena.model.training_model import TrainingModel
 from scena.training.callbacks.foreign import check_monitors
 from scena.training.callbacks.monitored import MonitoredCallback
-from scena.training.checks.data_checks import warn_of_data
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.numerics import explaining_step
@@ -204,3 +206,36 @@ def _is_result_of(evaluator: Any, error: BaseException) -> bool:
     """Whether an error came from the evaluator's `result`."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(frame.f_code.co_name == "result" and frame.f_locals.get("self") is evaluator for frame in frames)
+
+
+def warn_of_data(run: TrainingRun, first: Batch) -> None:
+    """Warns of data that cannot be repeated, validation on the training's samples, logits for probabilities, and padding that counts."""
+    for pipeline in (run.train_data, run.val_data):
+        if pipeline is not None:
+            _warn_if_changing(pipeline)
+    if run.val_data is not None and run.val_data.has_samples_of(run.train_data):
+        logger.warning(
+            "Training and validation read the same samples, so the validation says nothing about new data: let the mode of the source "
+            "decide, or name other data with --val."
+        )
+    found = not_finite(first)
+    if found:
+        logger.warning("The training data is not finite: %s.", found)
+    for line in mistaken_logits(run.model, first.inputs, first.targets):
+        logger.warning("%s", line)
+    for name, (value, padded) in padding_effects(run.model, run.built.data, first.inputs, first.targets).items():
+        logger.warning(
+            "Padding counts in %r: it changes from %.4g to %.4g when the samples of a batch are padded by %d more, so it depends on the "
+            "batch size. Mask what is not there.",
+            name, value, padded, FURTHER,
+        )  # fmt: skip
+
+
+def _warn_if_changing(pipeline: DataPipeline) -> None:
+    part = pipeline.changing_part()
+    if part is not None:
+        logger.warning(
+            "%s makes %s of the %s data differently each time, so the run cannot be repeated or resumed exactly. Take random numbers "
+            "from `rng` (apply(self, sample, rng)), or seed them by the index of the sample, and keep nothing from sample to sample.",
+            *part, pipeline.mode.value,
+        )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from scena.backends.errors import WorkerLostError
+from scena.backends.selection import WorkerLostError
 from scena.params.facts import changed_flags
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import tensorflow as tf
 
-from scena.backends.errors import WorkerLostError
+from scena.backends.selection import WorkerLostError
 from scena.backends.tensorflow.distribution import Distribution
 from scena.backends.tensorflow.replica import all_sums
 from scena.data.pipeline import DataPipeline

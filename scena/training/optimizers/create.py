@@ -5,11 +5,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+from keras import ops
 
-from scena.training.optimizers.extensions import Extension, LookaheadSteps, MovingAverage, extended
-from scena.training.optimizers.momentum import with_momentum_of
-from scena.training.optimizers.params import GradientOptimizerParams, Lookahead, OptimizerParams
-from scena.training.optimizers.rates import rated
+from scena.training.errors import TrainingError
+from scena.training.optimizers.mixins import (
+    Extended,
+    Extension,
+    LocalUpdates,
+    LookaheadSteps,
+    MovingAverage,
+    RatedByPath,
+    ScaledLoss,
+    SummedGradients,
+)
+from scena.training.optimizers.params import SGD, GradientOptimizerParams, Lookahead, OptimizerParams, no_momentum
 from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 
 KERAS_NAMES = {"clip_value": "clipvalue", "clip_norm": "clipnorm", "clip_global_norm": "global_clipnorm"}
@@ -25,7 +34,7 @@ def create_optimizer(
     distributed: bool = False,
     frozen: Sequence[str] = (),
 ) -> keras.optimizers.Optimizer:
-    """The optimizer that the parameters describe, following the schedule, with its state for these weights.
+    """The optimizer that the parameters describe, with its state for these weights.
 
     Args:
         params: which optimizer, with its settings.
@@ -33,8 +42,8 @@ def create_optimizer(
         variables: the weights to train.
         average: keeps a moving average of them.
         scale_loss: scale the loss dynamically, so that float16 gradients neither vanish nor overflow.
-        distributed: the weights are those of one of several replicas, which sum their gradients.
-        frozen: the paths of weights that are not trained; a rule of `lr_factors` may be about them only.
+        distributed: the weights belong to one of several replicas, which sum their gradients.
+        frozen: the paths of weights that are not trained; a rule of `lr_factors` may match these only.
     """
     extensions: list[Extension] = []
     inner = params
@@ -45,19 +54,21 @@ def create_optimizer(
         extensions.append(average)
     assert isinstance(inner, GradientOptimizerParams)
     base = with_momentum_of(learning_rate, type(inner).implementation(), inner)
-    base = rated(base, inner.lr_factors, frozen)
-    cls = extended(base, extensions)
-    scaled: Any = keras.optimizers.LossScaleOptimizer
-    if distributed:
-        from scena.training.optimizers.replicated import ScaledLoss, replicated
-
-        cls, scaled = replicated(cls, outermost=not scale_loss), ScaledLoss
+    mixins = {
+        SummedGradients: distributed and not scale_loss,
+        Extended: bool(extensions),
+        RatedByPath: bool(inner.lr_factors),
+        LocalUpdates: distributed,  # after RatedByPath, which calls it for each group of weights
+    }
+    used = [mixin for mixin, wanted in mixins.items() if wanted]
+    settings = {"extensions": tuple(extensions), "rules": tuple(inner.lr_factors), "frozen": tuple(frozen)}
+    cls = type(base.__name__, (*used, base), settings) if used else base
     optimizer: Any = cls(learning_rate=learning_rate, **_arguments(inner))
     optimizer.exclude_from_weight_decay(var_list=_not_decayed(inner, variables))
     if isinstance(learning_rate, ReduceOnPlateauSchedule):
         learning_rate.attach(optimizer)
     if scale_loss:
-        optimizer = scaled(optimizer)
+        optimizer = (ScaledLoss if distributed else keras.optimizers.LossScaleOptimizer)(optimizer)
     optimizer.build(variables)
     return optimizer
 
@@ -75,3 +86,42 @@ def _arguments(params: GradientOptimizerParams) -> dict[str, Any]:
 def _not_decayed(params: GradientOptimizerParams, variables: list[Any]) -> list[Any]:
     pattern = re.compile(params.weight_decay_exclude)
     return [variable for variable in variables if pattern.search(variable.path)] if pattern.pattern else []
+
+
+def with_momentum_of(schedule: Any, base: type[Any], params: GradientOptimizerParams) -> type[Any]:
+    """The optimizer class with the momentum of the schedule, if the schedule has one.
+
+    Raises:
+        TrainingError: the optimizer has no momentum that a schedule can set.
+    """
+    if getattr(schedule, "momentum", None) is None:
+        return base
+    if params.cycled is None:
+        raise TrainingError(no_momentum(params, "This schedule"))
+    if isinstance(params, SGD):
+        return type("SGD", (_CycledSGD,), {"momentum_schedule": staticmethod(schedule.momentum)})
+    return type(base.__name__, (base,), {params.cycled: property(_momentum_now(schedule), lambda self, value: None)})
+
+
+def _momentum_now(schedule: Any) -> Any:
+    def momentum(optimizer: Any) -> Any:
+        return schedule.momentum(optimizer._iterations)
+
+    return momentum
+
+
+class _CycledSGD(keras.optimizers.SGD):
+    """SGD whose momentum follows a schedule. Keras' own compares it in Python, so it cannot be a tensor."""
+
+    momentum_schedule: Any
+
+    def __init__(self, learning_rate: Any, momentum: float, **kwargs: Any) -> None:
+        super().__init__(learning_rate=learning_rate, momentum=momentum or 0.9, **kwargs)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        velocity = self.momentums[self._get_variable_index(variable)]
+        momentum = ops.cast(self.momentum_schedule(self._iterations), variable.dtype)
+        step = ops.cast(learning_rate, variable.dtype) * ops.cast(gradient, variable.dtype)
+        new = momentum * velocity - step
+        self.assign(velocity, new)
+        self.assign_add(variable, momentum * new - step if self.nesterov else new)

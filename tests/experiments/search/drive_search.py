@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.experiments.schedulers.local import Scheduler, make_slots
-from scena.experiments.search.root import training_root
+from scena.experiments.search.objective import training_root
 from scena.experiments.search.search import Search
 from scena.experiments.search.space import SearchSpace, parse_axis
 from scena.experiments.search.study import (

@@ -9,10 +9,8 @@ import pytest
 import tensorflow as tf
 
 from scena.model.errors import ModelError
-from scena.model.hub.inspect import check_saved_model, suspicious_operations
+from scena.model.hub.inspect import check_saved_model, resolve_handle, suspicious_operations, trusting
 from scena.model.hub.layer import FeatureClassifier, SavedModelFeatures
-from scena.model.hub.resolve import resolve_handle
-from scena.model.hub.trust import trusting
 
 SIZE = (4, 4, 3)
 PICTURES = tf.TensorSpec([None, *SIZE], tf.float32)

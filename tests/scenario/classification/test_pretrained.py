@@ -11,7 +11,7 @@ import tensorflow as tf
 from PIL import Image
 
 from scena.commands.main import main
-from scena.model.hub.trust import trusting
+from scena.model.hub.inspect import trusting
 from scena.model.zoo import create_network
 from scena.scenario.classification.params import PictureFilesParams
 from scena.scenario.classification.scenario import ClassificationScenario
@@ -120,7 +120,7 @@ def test_trust_is_given_anew_by_whoever_loads_an_export(
     assert main(words) == 1
     assert "It is loaded only with --trust" in capsys.readouterr().err
     assert not (tmp_path / "left-behind").exists()
-    monkeypatch.setattr("scena.model.hub.trust._trusted", [False])
+    monkeypatch.setattr("scena.model.hub.inspect._trusted", [False])
     assert main([*words, "--trust"]) == 0
     assert "%" in capsys.readouterr().out
 
