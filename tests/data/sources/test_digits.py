@@ -1,6 +1,7 @@
 """The tutorials' data sets: embedded digits, and Keras' cache for the larger ones."""
 
 import gzip
+import hashlib
 import struct
 from pathlib import Path
 
@@ -27,6 +28,15 @@ def test_embedded_digits_are_real_balanced_and_split() -> None:
     assert np.bincount(train_labels).tolist() == [400] * 10 and np.bincount(test_labels).tolist() == [100] * 10
     assert not {image.tobytes() for image in train} & {image.tobytes() for image in test}
     assert len(set(test_labels[:20].tolist())) > 5, "a few samples show several classes"
+
+
+def test_embedded_digits_never_change() -> None:
+    """Reference figures all over the documentation and the tests rest on them."""
+    digest = hashlib.sha256()
+    for split in ("train", "test"):
+        for array in load_digits("digits", split):
+            digest.update(array.tobytes())
+    assert digest.hexdigest() == "a6ad4d4c44c1ed0779913f488202743994d5aa69eb439c24497ae83cff142daf"
 
 
 def test_mnist_is_read_from_keras_cache(own_home: Path) -> None:
