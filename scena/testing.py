@@ -17,6 +17,7 @@ from scena.evaluation.params import LAVParams
 from scena.params import Params, build, dump_words, parse, to_raw
 from scena.prediction.params import PredictorParams
 from scena.scenario.scenario import ScenarioBase
+from scena.storage.run_layout import EXPORT, saved_model
 from scena.training.params import TrainerParams
 
 
@@ -72,7 +73,7 @@ def _check_run(
     outputs = _Outputs()
     history = scenario.create_trainer(trained).train([outputs])
     assert len(history) == 1 and np.isfinite(history[0]["loss"]), f"one epoch of training gave {history}"
-    export = directory / "run" / "export"
+    export = directory / "run" / EXPORT
     source = trained.gen.val_gen()
     if source is not None:
         _check_lav(scenario, export, source, samples, tolerance)
@@ -114,7 +115,7 @@ def _check_outputs(
     reloaded = predictor.predict_batch(batch)
     tensors = {name: tf.convert_to_tensor(value) for name, value in batch.inputs.items()}
     _same(reloaded, trained.network(tensors), "the reloaded model", tolerance)
-    served = tf.saved_model.load(str(export / "saved_model")).signatures["serving_default"](**tensors)
+    served = tf.saved_model.load(str(export / saved_model())).signatures["serving_default"](**tensors)
     _same(reloaded, served, "the SavedModel", tolerance)
 
 

@@ -6,8 +6,7 @@ from typing import Any, Self
 
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
-
-RESOURCES = "resources"
+from scena.storage.run_layout import RESOURCES
 
 
 class Resource:

@@ -13,14 +13,19 @@ from typing import Any
 from scena.experiments.errors import ExperimentError
 from scena.scenario.params import ScenarioBaseParams
 from scena.storage.checksums import warn_if_changed
-from scena.training.directory import step_of
+from scena.storage.run_layout import (
+    EXPORT_FILE,
+    HISTORY_FILE,
+    LOCK_FILE,
+    PARAMS_FILE,
+    STATE_FILE,
+    RunPaths,
+    run_paths,
+    step_of,
+)
 from scena.training.params import TrainerParams
 from scena.training.pipelines import TrainerPipelineParams, TrainValParams
 
-RUN_FILE = "trainer_params.json"
-HISTORY = "history.csv"
-STATE = "state.json"
-LOCK = ".lock"
 RUNNING, FINISHED, UNFINISHED = "running", "finished", "unfinished"
 NO_RESULTS = ("epoch", "step", "learning_rate", "seconds")
 """Columns of a history that are no results."""
@@ -66,7 +71,7 @@ def find_runs(places: list[Path]) -> list[Path]:
 
 
 def _search(folder: Path, depth: int = 8) -> Iterator[Path]:
-    if (folder / RUN_FILE).is_file():
+    if (folder / PARAMS_FILE).is_file():
         yield folder
         return
     try:
@@ -84,21 +89,20 @@ def read_run(directory: Path) -> StoredRun:
     Raises:
         ExperimentError: it is not the directory of a run, or its parameters cannot be read.
     """
-    description = _json(directory / RUN_FILE)
+    description = _json(directory / PARAMS_FILE)
     trainer = description.get("trainer")
     if not isinstance(trainer, dict):
-        raise ExperimentError(f"{directory} is not the directory of a run: {RUN_FILE} is missing or damaged.")
+        raise ExperimentError(f"{directory} is not the directory of a run: {PARAMS_FILE} is missing or damaged.")
     history = read_history(directory)
     epochs = trainer.get("epochs")
-    exports = directory / (trainer.get("export_dir") or ".")
-    best = directory / (trainer.get("best_dir") or trainer.get("export_dir") or ".")
-    result = _json(best / "best" / "scenario.json").get("result", {})
+    paths = run_paths(directory, trainer)
+    result = _json(paths.best / EXPORT_FILE).get("result", {})
     key = result.get("best") if isinstance(result, dict) else None
     last = history[-1] if history else {}
     return StoredRun(
         directory,
         str(description.get("scenario", "")),
-        _status(directory, trainer, history, exports),
+        _status(directory, trainer, history, paths),
         epochs if isinstance(epochs, int) else 0,
         history,
         flat_values(trainer),
@@ -112,33 +116,32 @@ def read_run(directory: Path) -> StoredRun:
 def read_history(directory: Path) -> list[dict[str, float]]:
     """The rows of a run's history, empty if there is none yet; a value that is not there is left out."""
     try:
-        data = (directory / HISTORY).read_bytes()
-        warn_if_changed(directory / HISTORY, data)
+        data = (directory / HISTORY_FILE).read_bytes()
+        warn_if_changed(directory / HISTORY_FILE, data)
         rows = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
         return [{name: float(text) for name, text in row.items() if name and text} for row in rows]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, csv.Error) as error:
-        raise ExperimentError(f"Cannot read {directory / HISTORY}: {error}.") from error
+        raise ExperimentError(f"Cannot read {directory / HISTORY_FILE}: {error}.") from error
 
 
-def _status(directory: Path, trainer: dict[str, Any], history: list[dict[str, float]], exports: Path) -> str:
+def _status(directory: Path, trainer: dict[str, Any], history: list[dict[str, float]], paths: RunPaths) -> str:
     if is_running(directory):
         return RUNNING
     if not history:
         return UNFINISHED
-    ended = history[-1]["epoch"] >= trainer.get("epochs", 0) or _stopped(directory, trainer)
+    ended = history[-1]["epoch"] >= trainer.get("epochs", 0) or _stopped(paths.checkpoint)
     if not ended:
         return UNFINISHED
-    exported = _json(exports / "export" / "scenario.json").get("result", {}).get("step")
+    exported = _json(paths.export / EXPORT_FILE).get("result", {}).get("step")
     return FINISHED if not trainer.get("export_final", True) or exported == history[-1].get("step") else UNFINISHED
 
 
-def _stopped(directory: Path, trainer: dict[str, Any]) -> bool:
+def _stopped(folder: Path) -> bool:
     """Whether the last checkpoint says that the training ended before its last epoch."""
-    folder = directory / (trainer.get("checkpoint_dir") or "checkpoint")
     found = {step: path for path in folder.glob("*") if (step := step_of(path.name)) is not None}
-    progress = _json(found[max(found)] / STATE).get("progress", {}) if found else {}
+    progress = _json(found[max(found)] / STATE_FILE).get("progress", {}) if found else {}
     return bool(isinstance(progress, dict) and progress.get("stopped") and progress.get("finished"))
 
 
@@ -147,7 +150,7 @@ def is_running(directory: Path) -> bool:
 
     The system's list of locks says it without taking the lock: a trainer that starts at this moment must not find it taken.
     """
-    path = directory / LOCK
+    path = directory / LOCK_FILE
     try:
         inode = path.stat().st_ino
     except OSError:
@@ -176,7 +179,7 @@ def _json(path: Path) -> dict[str, Any]:
         value = json.loads(data)
     except (OSError, ValueError, RecursionError):
         return {}
-    if path.name != STATE:  # what a person may have changed
+    if path.name != STATE_FILE:  # what a person may have changed
         warn_if_changed(path, data)
     return value if isinstance(value, dict) else {}
 

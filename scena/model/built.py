@@ -18,6 +18,7 @@ from scena.model.specs import symbolic
 from scena.model.state.archive import check_weights_file, read_layer_file
 from scena.model.state.layer_state import Layers
 from scena.model.training_model import TrainingModel
+from scena.storage.run_layout import model_file
 
 
 class BuiltModel:
@@ -95,7 +96,7 @@ class BuiltModel:
         self.build_training_graph()
         try:
             layers.quantize(states)
-            self.load_weights(directory / "model.keras")
+            self.load_weights(directory / model_file())
             layers.set(states)
         except ModelError as error:
             if str(directory) in str(error):

@@ -8,6 +8,7 @@ import keras
 from scena.backends.selection import on_tensorflow
 from scena.model.state.archive import write_layer_file
 from scena.model.state.variables import global_seed_variables
+from scena.storage.run_layout import model_file, saved_model
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -18,7 +19,7 @@ def write_model(directory: Path, built: "BuiltModel") -> None:
     remember_skipped_attributes()
     built.build_training_graph()  # its layers are in every file: reading one expects them
     for name, graph in built.graphs.items():
-        graph.save(directory / ("model.keras" if name == "default" else f"model_{name}.keras"))
+        graph.save(directory / model_file(name))
     write_layer_file(directory, built.layers().read())
 
 
@@ -40,7 +41,7 @@ def remember_skipped_attributes() -> None:
 def write_saved_model(directory: Path, built: "BuiltModel") -> None:
     """Writes `saved_model/` with named inputs and outputs, one more for each additional graph."""
     for name, graph in built.graphs.items():
-        write_graph_saved_model(directory / ("saved_model" if name == "default" else f"saved_model_{name}"), graph)
+        write_graph_saved_model(directory / saved_model(name), graph)
 
 
 def write_graph_saved_model(target: Path, graph: keras.Model) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from scena.scenario.errors import ScenarioError
 from scena.scenario.loading import LoadedExport
-from scena.scenario.stored import EXPORT_FILE, read_description
+from scena.scenario.stored import read_description
+from scena.storage.run_layout import EXPORT_FILE
 
 
 def adapt(export: LoadedExport, scenario_params: Any, directory: Path) -> None:

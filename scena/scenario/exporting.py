@@ -12,9 +12,10 @@ from scena.data.resource import export_resources
 from scena.prediction.export import write_model, write_saved_model
 from scena.prediction.formats.signature import ConversionError
 from scena.scenario.errors import ScenarioError
-from scena.scenario.stored import EXPORT_FILE, ExportParams, describe_export, write_description
-from scena.storage.checksums import MANIFEST, add_checksums, keep_foreign, seal_tree, tree_checksums
+from scena.scenario.stored import ExportParams, describe_export, write_description
+from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
+from scena.storage.run_layout import EXPORT_FILE, MANIFEST, saved_model
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -68,7 +69,7 @@ def _only_warned_about(directory: Path) -> Iterator[None]:
 
 def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None) -> None:
     """Adds the SavedModel of the weights that are stored there; the weights in memory stay as they are."""
-    if not (directory / EXPORT_FILE).is_file() or (directory / "saved_model").exists():
+    if not (directory / EXPORT_FILE).is_file() or (directory / saved_model()).exists():
         return
     aside = directory.with_name(f".{directory.name}.saved_model")
     shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.data.resource import RESOURCES, resolve_resources
+from scena.data.resource import resolve_resources
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
-from scena.scenario.stored import EXPORT_FILE, ExportParams, read_description, stored_export
+from scena.scenario.stored import ExportParams, read_description, stored_export
 from scena.storage.checksums import DamagedFileError, verify_tree
 from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code, stored_fingerprints
+from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, RESOURCES, model_file
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -114,9 +115,9 @@ def export_file(directory: Path) -> Path:
         )
     path = directory / EXPORT_FILE
     if not path.is_file():
-        inside = [name for name in ("best", "export") if (directory / name / EXPORT_FILE).is_file()]
+        inside = [name for name in (BEST, EXPORT) if (directory / name / EXPORT_FILE).is_file()]
         hint = f" Did you mean {directory / inside[0]}?" if inside else ""
         raise ScenarioError(f"{directory} is not an export directory: it has no {EXPORT_FILE}.{hint}")
-    if not (directory / "model.keras").is_file():
-        raise ScenarioError(f"{directory} has no model.keras; the export is not complete.")
+    if not (directory / model_file()).is_file():
+        raise ScenarioError(f"{directory} has no {model_file()}; the export is not complete.")
     return path

@@ -17,6 +17,7 @@ from scena.params.declare import UNSET
 from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
 from scena.scenario.params import ScenarioBaseParams, TData, TModel
+from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 from scena.training.params import TrainerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
 
@@ -249,11 +250,11 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def store(self, directory: Path, trainer_params: Params) -> None:
         """Writes the parameters of a run into its directory."""
-        from scena.scenario.stored import RUN_FILE, describe, write_description
+        from scena.scenario.stored import describe, write_description
         from scena.training.ownership import run_identity
 
         identity = run_identity(directory) or secrets.token_hex(8)
-        write_description(directory / RUN_FILE, describe(type(self), trainer_params, run=identity))
+        write_description(directory / PARAMS_FILE, describe(type(self), trainer_params, run=identity))
 
     def export(
         self,
@@ -319,7 +320,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def read_weights(self, directory: Path) -> list[tuple[str, Any]]:
         """The weights of an export, of this scenario or of another one on the path, for a warm start."""
         from scena.scenario.loading import load_export
-        from scena.scenario.stored import EXPORT_FILE, read_description
+        from scena.scenario.stored import read_description
         from scena.scenario.trusted import scenario_of
 
         stored = str(read_description(directory / EXPORT_FILE)["scenario"])

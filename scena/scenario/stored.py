@@ -17,8 +17,6 @@ from scena.storage.code_fingerprints import noted_imports
 
 FORMAT = 1
 EXPORT_FORMAT = 2
-RUN_FILE = "trainer_params.json"
-EXPORT_FILE = "scenario.json"
 
 
 @dataclass

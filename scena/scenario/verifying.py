@@ -17,6 +17,7 @@ from scena.params import to_raw
 from scena.prediction.formats.difference import Arrays, difference
 from scena.scenario.errors import ScenarioError
 from scena.scenario.loading import load_export
+from scena.storage.run_layout import saved_model
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -123,7 +124,7 @@ class ExportCheck:
             ScenarioError: one puts out something else.
         """
         for graph, outputs in expected.outputs.items():
-            folder = "saved_model" if graph == "default" else f"saved_model_{graph}"
+            folder = saved_model(graph)
             if not (directory / folder).is_dir():
                 continue
             import tensorflow as tf

@@ -19,10 +19,10 @@ from google_crc32c import extend
 
 from scena.errors import ScenaError
 from scena.storage.durable import link_or_copy, write_file
+from scena.storage.run_layout import MANIFEST
 
 logger = logging.getLogger(__name__)
 
-MANIFEST = "checksums.json"
 IN_JSON = "checksum"
 """The entry of a JSON object that holds the checksum of the others."""
 FORMAT = 1

@@ -10,19 +10,28 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from scena.logs import LastResortHandler, VisibleFormatter
 from scena.storage.checksums import forget
+from scena.storage.run_layout import (
+    BEST,
+    CHECKPOINTS,
+    DIRECTORIES,
+    EXPORT,
+    HISTORY_FILE,
+    LOCK_FILE,
+    LOG_FILE,
+    PARAMS_FILE,
+    RUNS,
+)
 from scena.training.errors import TrainingError
-
-LOCK = ".lock"
 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Holds the lock while the block runs. The system takes it back when the process ends, however it ends."""
-    handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -38,8 +47,7 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-PARAMS = "trainer_params.json"
-MARKS = (PARAMS, "checkpoint", "best", "export", "history.csv")
+MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
 """What shows that a directory already holds a run."""
 
 
@@ -47,55 +55,9 @@ def default_directory(scenario_name: str) -> Path:
     """`runs/NAME-TIME`, a new one."""
     module, _, name = scenario_name.partition(":")
     parts = [part for part in module.split(".") if part != "scenario"]
-    stem = f"runs/{parts[-1] if parts else name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    stem = f"{RUNS}/{parts[-1] if parts else name}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = (Path(stem if number == 1 else f"{stem}-{number}") for number in range(1, 1000))
     return next(path for path in candidates if not path.exists())
-
-
-DIRECTORIES = ("checkpoint_dir", "log_dir", "export_dir", "best_dir")
-"""The parameters that put a part of a run elsewhere, in the order of `RunPaths`."""
-
-
-class RunPaths(NamedTuple):
-    """Where the parts of a run are: inside its directory, or elsewhere if that was asked for."""
-
-    directory: Path
-    checkpoint: Path
-    logs: Path
-    exports: Path
-    bests: Path
-
-    @property
-    def best(self) -> Path:
-        """The export of the best model."""
-        return self.bests / "best"
-
-    @property
-    def export(self) -> Path:
-        """The export of the last model."""
-        return self.exports / "export"
-
-    @property
-    def tensorboard(self) -> Path:
-        """The folder of TensorBoard's event files."""
-        return self.logs / "tensorboard"
-
-
-def run_paths(directory: Path, params: Any) -> RunPaths:
-    """The paths of a run; those in its parameters that are relative lie inside its directory, and move with it."""
-    return RunPaths(
-        directory,
-        directory / (params.checkpoint_dir or "checkpoint"),
-        directory / (params.log_dir or "."),
-        directory / (params.export_dir or "."),
-        directory / (params.best_dir or params.export_dir or "."),
-    )
-
-
-def step_of(name: str) -> int | None:
-    """The step in the name of a checkpoint, STEP or NAME-STEP; None if it is no such name."""
-    step = name.rpartition("-")[2]
-    return int(step) if step.isascii() and step.isdecimal() and not name.startswith((".", "-")) else None
 
 
 def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
@@ -145,7 +107,7 @@ def create_directory(directory: Path) -> None:
 
 def withdraw(directory: Path) -> None:
     """Makes room for the same command again, put right: what failed before its first step is no run."""
-    forget(directory / PARAMS)
+    forget(directory / PARAMS_FILE)
 
 
 def _no_link(path: str, flags: int) -> int:
@@ -183,7 +145,7 @@ class _LogFile(logging.FileHandler):
 def log_file(directory: Path) -> Iterator[None]:
     """Writes what Scena logs to `train.log` as well, while the block runs."""
     directory.mkdir(parents=True, exist_ok=True)
-    handler = _LogFile(directory / "train.log", encoding="utf-8", delay=True)
+    handler = _LogFile(directory / LOG_FILE, encoding="utf-8", delay=True)
     handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("scena")
     if log.level == logging.NOTSET:

@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from scena.storage.durable import write_file
+from scena.storage.run_layout import DIRECTORIES, OWNER_FILE, PARAMS_FILE, RunPaths, run_paths, step_of
 from scena.training.checkpoint.event_files import cut_back
-from scena.training.directory import DIRECTORIES, PARAMS, RunPaths, locked, run_paths, step_of
+from scena.training.directory import locked
 from scena.training.errors import TrainingError
-
-OWNER = ".scena-run.json"
 
 
 def run_identity(directory: Path) -> str:
     """The identity of the run in a directory, empty if it has none."""
-    found = _json(directory / PARAMS).get("run")
+    found = _json(directory / PARAMS_FILE).get("run")
     return found if isinstance(found, str) else ""
 
 
@@ -94,7 +93,7 @@ def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
                 if fresh:
                     _check_free(paths, place, flag)
                 owner = {"run": run_identity(directory), "directory": str(directory.absolute())}
-                write_file(place / OWNER, json.dumps(owner))
+                write_file(place / OWNER_FILE, json.dumps(owner))
             except OSError as error:
                 raise TrainingError(f"Cannot write to --{flag} {place}: {error.strerror or error}.") from error
         yield
@@ -103,7 +102,7 @@ def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
 def release(directory: Path, params: Any) -> None:
     """Gives up the directories outside of a run that failed before its first step."""
     for place in _claims(directory, params).values():
-        (place / OWNER).unlink(missing_ok=True)
+        (place / OWNER_FILE).unlink(missing_ok=True)
         if place == run_paths(directory, params).logs.resolve():
             cut_back(run_paths(directory, params).tensorboard, {})
 
@@ -116,7 +115,7 @@ def _claims(directory: Path, params: Any) -> dict[str, Path]:
 
 
 def _check_owner(place: Path, directory: Path, flag: str) -> None:
-    owner = _json(place / OWNER)
+    owner = _json(place / OWNER_FILE)
     identity, where = owner.get("run"), owner.get("directory")
     if not owner or not isinstance(where, str):
         return

@@ -13,7 +13,7 @@ from scena.data.batch import Cursor
 from scena.data.pipeline import DataPipeline
 from scena.params import Params
 from scena.storage.code_fingerprints import Fingerprints
-from scena.training.directory import RunPaths, run_paths
+from scena.storage.run_layout import RunPaths, run_paths
 from scena.training.params import TrainerParams
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from scena.backends.devices import select_devices
 from scena.backends.selection import WorkerLostError, check_backend
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
+from scena.storage.run_layout import run_paths
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
 from scena.training.callbacks.early_stopping import EarlyStopping
@@ -35,7 +36,6 @@ from scena.training.directory import (
     default_directory,
     locked,
     log_file,
-    run_paths,
     settle_paths,
     withdraw,
 )

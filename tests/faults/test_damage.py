@@ -22,7 +22,6 @@ from scena.experiments.stored_run import read_history
 from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import read_description
 from scena.storage.checksums import (
-    MANIFEST,
     DamagedFileError,
     add_checksums,
     seal_tree,
@@ -31,6 +30,7 @@ from scena.storage.checksums import (
     verify_tree,
     write_checked,
 )
+from scena.storage.run_layout import MANIFEST
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.errors import CheckpointError
 from tests.faults import saver

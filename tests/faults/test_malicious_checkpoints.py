@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scena.storage.checksums import MANIFEST
+from scena.storage.run_layout import MANIFEST
 from scena.training.checkpoint.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.errors import CheckpointError

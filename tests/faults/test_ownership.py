@@ -10,14 +10,15 @@ import pytest
 
 from scena.data.errors import DataError
 from scena.data.image.writer import WriteImagesParams, write_images
-from scena.storage.checksums import MANIFEST, keep_foreign, seal_tree
+from scena.storage.checksums import keep_foreign, seal_tree
 from scena.storage.durable import replace_directory, write_file
 from scena.storage.location import Location
+from scena.storage.run_layout import DIRECTORIES, MANIFEST, OWNER_FILE
 from scena.training.checkpoint.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
-from scena.training.directory import DIRECTORIES, create_directory
+from scena.training.directory import create_directory
 from scena.training.errors import CheckpointError, TrainingError
-from scena.training.ownership import OWNER, claimed, paths_outside, release
+from scena.training.ownership import claimed, paths_outside, release
 from tests.faults import saver
 from tests.faults.test_checkpoint_store import put
 
@@ -146,9 +147,9 @@ def test_a_new_run_starts_where_nothing_is_in_the_way(tmp_path: Path, flag: str,
         pass
     (place / name).rmdir()
     with claimed(run, params(**{flag: place}), fresh=True):
-        assert (place / OWNER).is_file()
+        assert (place / OWNER_FILE).is_file()
     release(run, params(**{flag: place}))
-    assert not (place / OWNER).exists()
+    assert not (place / OWNER_FILE).exists()
 
 
 def test_one_place_for_all_parts(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scena.training.directory import DIRECTORIES
+from scena.storage.run_layout import DIRECTORIES
 from tests.faults.harness import FLAGS, SCENARIO, fingerprint, flags
 from tests.faults.test_kills import assert_same
 from tests.zygote import Zygote

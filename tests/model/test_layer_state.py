@@ -11,8 +11,9 @@ from safetensors.numpy import load_file, save_file
 
 from scena import PipelineMode
 from scena.model.errors import ModelError
-from scena.model.state.archive import LAYERS, read_layer_file, write_layer_file
+from scena.model.state.archive import read_layer_file, write_layer_file
 from scena.model.state.layer_state import Layers, LayerState, encode
+from scena.storage.run_layout import LAYERS_FILE
 from tests.derived.data import Rows
 from tests.derived.params import NUMBERS, WORDS, RowsParams
 from tests.derived.scenario import DerivedScenario
@@ -143,10 +144,10 @@ CORPUS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", CORPUS)
 def test_a_bad_file_is_refused(tmp_path: Path, name: str) -> None:
     state = LayerState(0, "offset", "Offset", values={"factor": np.ones(())}, files={"inner/offset.txt": b"1.0"})
-    save_file(encode([state]), tmp_path / LAYERS)
+    save_file(encode([state]), tmp_path / LAYERS_FILE)
     assert read_layer_file(tmp_path) == [state]
     make, message = CORPUS[name]
-    make(tmp_path / LAYERS)
+    make(tmp_path / LAYERS_FILE)
     with pytest.raises(ModelError, match=message):
         read_layer_file(tmp_path)
     assert not (tmp_path.parent.parent / "evil").exists()

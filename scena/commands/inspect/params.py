@@ -9,6 +9,7 @@ from scena.commands.scenario_argument import ImportOptions, import_modules, root
 from scena.commands.usage import print_usage
 from scena.params import Parsed, dump_command, dump_yaml, param, parse, parse_options
 from scena.params.errors import ParamsError
+from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 USAGE = """usage: scena params SCENARIO [--flags]
        scena params RUN_OR_EXPORT_DIR [--flags]
@@ -80,7 +81,7 @@ def _draw_rates(scenario: Any, trainer_params: Any, path: Path) -> str:
 
 
 def _stored_files(path: Path) -> list[Path]:
-    return [path / "trainer_params.json", path / "scenario.json", *([path] if path.suffix == ".json" else [])]
+    return [path / PARAMS_FILE, path / EXPORT_FILE, *([path] if path.suffix == ".json" else [])]
 
 
 def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -> str:

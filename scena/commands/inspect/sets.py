@@ -6,6 +6,7 @@ from scena.commands.places import check_file
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, dump_yaml, param, parse_options
+from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 USAGE = """usage: scena sets FILE…
        scena sets FILE:NAME --from RUN_DIR
@@ -64,12 +65,14 @@ def _list(files: list[str]) -> None:
 def _save(path: Path, name: str, directory: Path, explicit: str | None) -> None:
     from scena.params.files.sets import add_set
     from scena.scenario.errors import ScenarioError
-    from scena.scenario.stored import EXPORT_FILE, RUN_FILE, read_description, stored_params
+    from scena.scenario.stored import read_description, stored_params
     from scena.scenario.trusted import scenario_of
 
-    stored = next((directory / file for file in (RUN_FILE, EXPORT_FILE) if (directory / file).is_file()), None)
+    stored = next((directory / file for file in (PARAMS_FILE, EXPORT_FILE) if (directory / file).is_file()), None)
     if stored is None:
-        raise ScenarioError(f"{directory} is not the directory of a run: it has neither {RUN_FILE} nor {EXPORT_FILE}.")
+        raise ScenarioError(
+            f"{directory} is not the directory of a run: it has neither {PARAMS_FILE} nor {EXPORT_FILE}."
+        )
     description = read_description(stored)
     scenario = scenario_of(description["scenario"], directory, explicit)
     params = stored_params(description, scenario, stored)

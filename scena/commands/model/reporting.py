@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from scena.commands.places import make_folder
 from scena.data.params import DataGeneratorParams
 from scena.params import to_raw
+from scena.storage.run_layout import EXPORT_FILE, HISTORY_FILE
 
 if TYPE_CHECKING:
     from scena.data.sample import Sample
@@ -50,10 +51,10 @@ class Reporter:
 
     def write(self, results: dict[str, dict[str, Any]]) -> Path:
         """Writes the page."""
-        from scena.scenario.stored import EXPORT_FILE, read_description
+        from scena.scenario.stored import read_description
 
         page = self._report
-        for file in dict.fromkeys(export.directory.resolve().parent / "history.csv" for export in self._exports):
+        for file in dict.fromkeys(export.directory.resolve().parent / HISTORY_FILE for export in self._exports):
             page.add_history(file)
         for export in self._exports:
             stored = read_description(export.directory / EXPORT_FILE)

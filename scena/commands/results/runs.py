@@ -9,6 +9,7 @@ from typing import Any
 from scena.commands.places import check_file
 from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param, parse_options
+from scena.storage.run_layout import RUNS
 
 USAGE = """usage: scena runs [DIR…] [--sort NAME] [--filter CONDITION…] [--csv FILE]
        scena runs RUN RUN --compare
@@ -47,10 +48,10 @@ def run(arguments: list[str]) -> int:
     check_file("--csv", None if options.csv is None else Path(options.csv))
     from scena.experiments.stored_run import find_runs, read_run
 
-    directories = find_runs([Path(place) for place in places or ["runs"]])
+    directories = find_runs([Path(place) for place in places or [RUNS]])
     if options.compare:
         return _compare([read_run(path) for path in directories])
-    _table([read_run(path) for path in directories], options, ", ".join(places or ["runs"]))
+    _table([read_run(path) for path in directories], options, ", ".join(places or [RUNS]))
     return 0
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from scena.experiments.errors import ExperimentError
-from scena.experiments.stored_run import NO_RESULTS, RUN_FILE, read_history
+from scena.experiments.stored_run import NO_RESULTS, read_history
 from scena.params import ParamsError
+from scena.storage.run_layout import HISTORY_FILE, PARAMS_FILE
 
 
 def check_devices(options: Any) -> None:
@@ -54,7 +55,7 @@ class RunProgress:
         if self.directory is None:
             return
         try:
-            found = (self.directory / "history.csv").stat()
+            found = (self.directory / HISTORY_FILE).stat()
         except OSError:
             return
         if (found.st_mtime_ns, found.st_size) == self._seen:
@@ -65,7 +66,7 @@ class RunProgress:
         except ExperimentError:
             return
         if self.epochs is None:
-            self.epochs = _epochs(self.directory / RUN_FILE)
+            self.epochs = _epochs(self.directory / PARAMS_FILE)
 
     @property
     def epoch(self) -> str:

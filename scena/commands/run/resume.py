@@ -7,8 +7,9 @@ from scena.commands.scenario_argument import WorkOptions, check_training, import
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
-from scena.scenario.stored import RUN_FILE, read_description, stored_params
+from scena.scenario.stored import read_description, stored_params
 from scena.scenario.trusted import scenario_of
+from scena.storage.run_layout import PARAMS_FILE
 from scena.training.ownership import check_repeated, forget_paths, paths_outside
 
 USAGE = """usage: scena resume OUTPUT_DIR [--from latest|best|STEP] [--flags]
@@ -33,9 +34,9 @@ def run(arguments: list[str]) -> int:
             return 0
         raise ParamsError("name the run's directory first: scena resume OUTPUT_DIR [--flags].")
     directory = Path(arguments[0])
-    path = directory / RUN_FILE
+    path = directory / PARAMS_FILE
     if not path.is_file():
-        raise ScenarioError(f"{directory} is not the directory of a run: it has no {RUN_FILE}.")
+        raise ScenarioError(f"{directory} is not the directory of a run: it has no {PARAMS_FILE}.")
     options, rest = parse_options(ResumeOptions, arguments[1:])
     start = _start(options.start)
     description = read_description(path)

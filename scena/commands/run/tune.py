@@ -12,6 +12,7 @@ from scena.commands.scenario_argument import ImportOptions, import_modules, set_
 from scena.commands.usage import print_usage
 from scena.experiments.search.study import Pruner, Sampler
 from scena.params import ParamsError, param, parse_options
+from scena.storage.run_layout import BEST_PARAMS_FILE, PLOTS, TRIALS
 
 USAGE = """usage: scena tune SCENARIO --search NAME=VALUES… [--trials N] [--flags of scena train]
 
@@ -121,7 +122,7 @@ def _print_first(space: Any, words: list[str], output: Path) -> None:
                 "train",
                 *words,
                 *space.words(space.first()),
-                f"--trainer.output_dir={output / 'trials' / '0000'}",
+                f"--trainer.output_dir={output / TRIALS / '0000'}",
             ]
         )
     )
@@ -235,8 +236,10 @@ def _report(study: Any, space: Any, search: Any, output: Path) -> int:
     chosen = {axis.name: best.params[axis.name] for axis in space.axes if axis.name in best.params}
     params = parse(space.root, [*space.flags, *space.words(chosen)]).params
     head = f"# trial {best.number} of {output}: {best.value:.6g}\n"
-    write_file(output / "best.yaml", head + dump_yaml(params, space.root))
-    write_plots(study, output / "plots")
+    write_file(output / BEST_PARAMS_FILE, head + dump_yaml(params, space.root))
+    write_plots(study, output / PLOTS)
     print(f"best: trial {best.number}, {best.value:.6g}: " + " ".join(space.words(chosen)))
-    print(f"parameters: {output / 'best.yaml'}   plots: {output / 'plots'}   run: {best.user_attrs.get('directory')}")
+    print(
+        f"parameters: {output / BEST_PARAMS_FILE}   plots: {output / PLOTS}   run: {best.user_attrs.get('directory')}"
+    )
     return 0

@@ -19,6 +19,7 @@ from scena.experiments.sheets.command_lines import going_on, resolve, shown
 from scena.experiments.sheets.experiment import last_line
 from scena.experiments.sheets.run_registry import RunRegistry
 from scena.experiments.stored_run import read_history, read_run
+from scena.storage.run_layout import LOGS, TRIALS
 from scena.training.stopping import TIME_IS_UP
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class Search:
         return left
 
     def _folder(self) -> Path:
-        return (self.output / "trials").absolute()
+        return (self.output / TRIALS).absolute()
 
     # ---- what the scheduler asks for -----------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ class Search:
         )
         words = [*self.command, *self.space.words(chosen), f"--trainer.output_dir={directory}"]
         command = resolve(going_on(words, directory), self.python)
-        log = self.output / "logs" / f"{name}.log"
+        log = self.output / LOGS / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
             file.write(f"$ {shown(command)}\n")

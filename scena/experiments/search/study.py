@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from scena.experiments.errors import ExperimentError
 from scena.experiments.search.space import Axis, SearchSpace, Value
+from scena.storage.run_layout import STUDY_FILE
 
 Sampler = Literal["tpe", "random", "grid"]
 Pruner = Literal["none", "median", "hyperband"]
@@ -28,7 +29,7 @@ def import_optuna() -> Any:
 
 def storage_url(given: str | None, output: Path) -> str:
     """Where the study is kept: a file beside the trials, unless another database is named."""
-    return given if given is not None else f"sqlite:///{output.absolute() / 'study.db'}"
+    return given if given is not None else f"sqlite:///{output.absolute() / STUDY_FILE}"
 
 
 def open_storage(url: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scena.experiments.errors import ExperimentError
-from scena.experiments.stored_run import RUN_FILE
+from scena.storage.run_layout import PARAMS_FILE
 
 OUTPUT_DIR = "trainer.output_dir"
 _NOT_FOR_RESUME = ("params", OUTPUT_DIR, "output_dir")
@@ -58,7 +58,7 @@ def output_directory(words: Sequence[str]) -> Path | None:
 
 def going_on(words: list[str], directory: Path) -> list[str]:
     """`scena resume DIR` with the flags of the training; the training itself if it has not come to store anything."""
-    if not is_training(words) or not (directory / RUN_FILE).is_file():
+    if not is_training(words) or not (directory / PARAMS_FILE).is_file():
         return words
     kept: list[str] = []
     dropping = False

@@ -20,8 +20,9 @@ from scena.experiments.sheets.command_lines import (
 )
 from scena.experiments.sheets.run_registry import DONE, FAILED, STARTED, STOPPED, Entry, RunRegistry
 from scena.experiments.sheets.sheet import Flag, SheetRun
-from scena.experiments.stored_run import NO_RESULTS, RUN_FILE, read_history, read_run
+from scena.experiments.stored_run import NO_RESULTS, read_history, read_run
 from scena.storage.durable import write_file
+from scena.storage.run_layout import CHECKPOINTS, HISTORY_FILE, LOG_FILE, LOGS, PARAMS_FILE, RUNS
 from scena.training.stopping import TIME_IS_UP
 
 logger = logging.getLogger(__name__)
@@ -74,9 +75,9 @@ class Experiment:
         words = run.words()
         directory = output_directory(words)
         if directory is None and is_training(words):
-            directory = self.output / "runs" / run.id
+            directory = self.output / RUNS / run.id
             words += Flag("trainer.output_dir", [str(directory)]).on_command_line()
-        log = self.output / "logs" / f"{run.id}.log"
+        log = self.output / LOGS / f"{run.id}.log"
         planned = PlannedRun(run, words, words, directory, log, WAITING, self.registry.read(run.id))
         if run.skip:
             planned.state = SKIPPED
@@ -231,10 +232,10 @@ def _check_removable(path: Path) -> None:
     if full == here or full in here.parents or full == Path.home().resolve():
         raise ExperimentError(f"CLEANUP: {path} holds the current or the home folder; it is not removed.")
     if any(path.iterdir()) and not any(
-        (path / mark).exists() for mark in (RUN_FILE, "checkpoint", "history.csv", "train.log")
+        (path / mark).exists() for mark in (PARAMS_FILE, CHECKPOINTS, HISTORY_FILE, LOG_FILE)
     ):
         raise ExperimentError(
-            f"CLEANUP: {path} does not look like the directory of a run (it has no {RUN_FILE}); remove it yourself."
+            f"CLEANUP: {path} does not look like the directory of a run (it has no {PARAMS_FILE}); remove it yourself."
         )
 
 

@@ -14,6 +14,7 @@ from safetensors.numpy import load, save
 from scena.model.errors import ModelError
 from scena.model.state.layer_state import LayerState, decode, encode
 from scena.storage.checksums import DamagedFileError, verify, verify_tree
+from scena.storage.run_layout import LAYERS_FILE
 
 WEIGHTS = "model.weights.h5"
 MOST_MEMBERS = 10_000
@@ -107,7 +108,6 @@ def _check_group(
             raise ModelError(f"{path}: {item.name} would have {item.nbytes:,} bytes, more than the whole model needs.")
 
 
-LAYERS = "layers.safetensors"
 MOST_BYTES = 4 << 30
 
 
@@ -115,7 +115,7 @@ def write_layer_file(directory: Path, states: list[LayerState]) -> None:
     """Writes the states; no file if there are none."""
     arrays = encode(states)
     if arrays:
-        (directory / LAYERS).write_bytes(save(arrays))
+        (directory / LAYERS_FILE).write_bytes(save(arrays))
 
 
 def read_layer_file(directory: Path) -> list[LayerState]:
@@ -124,9 +124,9 @@ def read_layer_file(directory: Path) -> list[LayerState]:
     Raises:
         ModelError: the file is damaged, or is none.
     """
-    path = directory / LAYERS
+    path = directory / LAYERS_FILE
     try:
-        verify_tree(directory, LAYERS)  # also reports that it is missing
+        verify_tree(directory, LAYERS_FILE)  # also reports that it is missing
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode):
             raise ModelError(f"{path} is not a plain file.")

@@ -8,11 +8,10 @@ import time
 from typing import Any
 
 from scena.storage.checksums import forget, write_checked
+from scena.storage.run_layout import HISTORY_FILE
 from scena.training.callbacks.base import TrainerCallback
 
 logger = logging.getLogger(__name__)
-
-FILE = "history.csv"
 
 SEPARATE = ("epoch", "step", "learning_rate", "seconds")
 
@@ -50,7 +49,7 @@ class HistoryWriter(TrainerCallback):
         writer = csv.DictWriter(text, names)
         writer.writeheader()
         writer.writerows(self.rows)
-        path = self.run.directory / FILE
+        path = self.run.directory / HISTORY_FILE
         try:
             write_checked(path, text.getvalue())
         except OSError as error:
@@ -78,4 +77,4 @@ class HistoryWriter(TrainerCallback):
         """Removes the file."""
         self.rows = []
         with contextlib.suppress(OSError):
-            forget(self.run.directory / FILE)
+            forget(self.run.directory / HISTORY_FILE)

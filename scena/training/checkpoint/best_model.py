@@ -7,17 +7,15 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.storage.checksums import MANIFEST, DamagedFileError, keep_foreign, seal, verify_tree
+from scena.storage.checksums import DamagedFileError, keep_foreign, seal, verify_tree
 from scena.storage.durable import link_tree, recover_directory, replace_directory
-from scena.training.checkpoint.store import IN_CHECKPOINT
+from scena.storage.run_layout import BEST, EXPORT_FILE, MANIFEST
 
 if TYPE_CHECKING:
     from scena.model.built import Snapshot
     from scena.training.run import TrainingRun
 
 logger = logging.getLogger(__name__)
-
-_DESCRIPTION = "scenario.json"
 
 
 class BestModelDirectory:
@@ -83,9 +81,9 @@ class BestModelDirectory:
         self.retry()
         if self.step is None:
             return
-        if not (self.path / _DESCRIPTION).is_file():
+        if not (self.path / EXPORT_FILE).is_file():
             raise FileNotFoundError(errno.ENOENT, "the best model is no longer there", str(self.path))
-        link_tree(self.path, checkpoint / IN_CHECKPOINT)
+        link_tree(self.path, checkpoint / BEST)
 
     def go_back(self, step: int | None) -> None:
         """Brings back the best model that belongs to the checkpoint from which the run goes on.
@@ -98,16 +96,16 @@ class BestModelDirectory:
         if step is None:
             self.remove()
             return
-        stored = (self.run.resumed_from or Path()) / IN_CHECKPOINT
-        if not (stored / _DESCRIPTION).is_file():
+        stored = (self.run.resumed_from or Path()) / BEST
+        if not (stored / EXPORT_FILE).is_file():
             logger.warning("The checkpoint has no copy of the best model; %s is left as it is.", self.path)
             return
         try:
-            verify_tree(stored.parent, IN_CHECKPOINT)
+            verify_tree(stored.parent, BEST)
             verify_tree(stored)
         except DamagedFileError as error:
             logger.warning("The best model so far cannot be used: %s.", error)
-        if not _same(stored / _DESCRIPTION, self.path / _DESCRIPTION):
+        if not _same(stored / EXPORT_FILE, self.path / EXPORT_FILE):
             replace_directory(self.path, lambda aside: self._refill(aside, stored))
 
     def remove(self) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 from scena.backends.selection import on_tensorflow
 from scena.storage.checksums import write_checked
 from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code
+from scena.storage.run_layout import RESUMES_FILE
 from scena.training.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 
-RECORD = "resumed.json"
 """In the run's directory: each time it was resumed, from where, and with what changed."""
 
 
@@ -75,7 +75,7 @@ def compare_code(before: Fingerprints | None, module: str, checkpoint: Path, *, 
 
 def record(directory: Path, entry: dict[str, Any]) -> None:
     """Adds an entry to the record of a run's resumptions."""
-    path = directory / RECORD
+    path = directory / RESUMES_FILE
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # there is none yet

@@ -11,19 +11,17 @@ from scena.model.state.layer_state import LayerState
 from scena.params import to_raw
 from scena.params.facts import affects_results
 from scena.storage.code_fingerprints import CodeChange
+from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE, run_paths, saved_model
 from scena.training.checkpoint.param_changes import Change, compare, compare_code, record
 from scena.training.checkpoint.state import TrainingState, stored_layers
 from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint
-from scena.training.directory import run_paths, settle_paths
+from scena.training.directory import settle_paths
 from scena.training.errors import CheckpointError, TrainingError
 from scena.training.ownership import run_identity
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainedScenario, TrainingRun
 
 logger = logging.getLogger(__name__)
-
-RUN_FILE = "trainer_params.json"
-EXPORT_FILE = "scenario.json"
 
 
 class Resumption:
@@ -43,11 +41,13 @@ class Resumption:
         self.params = params
         self.scenario = scenario
         self.strict = strict
-        description = _read(directory / RUN_FILE)
+        description = _read(directory / PARAMS_FILE)
         self._rules = description.get("rules")
         stored = description.get("trainer")
         if not isinstance(stored, dict):
-            raise TrainingError(f"{directory} is not the directory of a run: it has no {RUN_FILE} with its parameters.")
+            raise TrainingError(
+                f"{directory} is not the directory of a run: it has no {PARAMS_FILE} with its parameters."
+            )
         self._paths = _StoredPaths(stored)
         settle_paths(directory, params, self._paths)
         if params.random_seed is None:
@@ -138,7 +138,7 @@ class Resumption:
             and _read(paths.export / EXPORT_FILE).get("result", {}).get("step") != run.progress.step
         ):
             return False
-        return not (paths.best / EXPORT_FILE).is_file() or (paths.best / "saved_model").is_dir()
+        return not (paths.best / EXPORT_FILE).is_file() or (paths.best / saved_model()).is_dir()
 
     def _store(self) -> CheckpointStore:
         """Where the checkpoints are, which may be elsewhere from now on."""

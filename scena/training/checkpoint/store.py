@@ -16,22 +16,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from scena.storage.checksums import MANIFEST, checksum, file_checksum, seal, verify
+from scena.storage.checksums import checksum, file_checksum, seal, verify
 from scena.storage.durable import put_in_place, recover_directory, sync, write_file
+from scena.storage.run_layout import BEST, DISCARDED, KEEP_FILE, MANIFEST, STATE_FILE, TENSORS_FILE, step_of
 from scena.storage.tensor_file import Array, TensorBuffer, read_tensors
-from scena.training.directory import step_of
 from scena.training.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-TENSORS = "tensors.safetensors"
-STATE = "state.json"
-KEEP = "keep"
-"""An empty file in the directory of a checkpoint that is never removed."""
-DISCARDED = ".discarded"
-IN_CHECKPOINT = "best"
-"""The folder of a checkpoint that holds the best model so far."""
 MOST_STATE_BYTES = 256 << 20
 
 
@@ -142,14 +135,14 @@ class CheckpointStore:
         """
         final, aside = self.path(step), self._aside(step)
         try:
-            tensors.write(aside / TENSORS)
+            tensors.write(aside / TENSORS_FILE)
             text = json.dumps(msgspec.to_builtins(state)).encode()
-            write_file(aside / STATE, text)
-            best = aside / IN_CHECKPOINT / MANIFEST  # has the checksums of the files beside it
-            sums = {f"{IN_CHECKPOINT}/{MANIFEST}": file_checksum(best)} if best.is_file() else {}
-            seal(aside, {TENSORS: tensors.checksum(), STATE: checksum(text), **sums})
+            write_file(aside / STATE_FILE, text)
+            best = aside / BEST / MANIFEST  # has the checksums of the files beside it
+            sums = {f"{BEST}/{MANIFEST}": file_checksum(best)} if best.is_file() else {}
+            seal(aside, {TENSORS_FILE: tensors.checksum(), STATE_FILE: checksum(text), **sums})
             if self.keep_every and state.number % self.keep_every == 0:
-                (aside / KEEP).touch()
+                (aside / KEEP_FILE).touch()
             sync(aside)
             put_in_place(aside, final)
         except OSError as error:
@@ -208,7 +201,7 @@ class CheckpointStore:
         others = [step for step in self.steps() if step != latest]
         kept = {*others[len(others) - self.keep + 1 :], pinned} if self.keep > 1 else {pinned}
         for step in others:
-            if step not in kept and not (self.path(step) / KEEP).exists():
+            if step not in kept and not (self.path(step) / KEEP_FILE).exists():
                 self._set_aside(step)
         for path in self.directory.glob(f"*{DISCARDED}"):
             if step_of(path.name.removesuffix(DISCARDED)) is not None and _only_ours(path):
@@ -229,7 +222,7 @@ class CheckpointStore:
         if not (_only_ours(path) and _holds(path)):
             return False
         try:
-            run = json.loads(_plain_file(path / STATE, MOST_STATE_BYTES).read_bytes()).get("run", "")
+            run = json.loads(_plain_file(path / STATE_FILE, MOST_STATE_BYTES).read_bytes()).get("run", "")
         except (OSError, ValueError, AttributeError, RecursionError):
             run = ""  # damaged
         return not run or not self.run or run == self.run
@@ -252,10 +245,10 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
         CheckpointError: it is damaged, incomplete, or of a newer format.
     """
     try:
-        text = _plain_file(path / STATE, MOST_STATE_BYTES).read_bytes()
-        verify(path / STATE, text)
+        text = _plain_file(path / STATE_FILE, MOST_STATE_BYTES).read_bytes()
+        verify(path / STATE_FILE, text)
         state = _read(json.loads(text))
-        tensors = read_tensors(_plain_file(path / TENSORS))
+        tensors = read_tensors(_plain_file(path / TENSORS_FILE))
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
@@ -265,14 +258,14 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
 
 def _holds(path: Path) -> bool:
     """Whether a directory holds a checkpoint, if perhaps a damaged one."""
-    return not path.is_symlink() and any(os.path.lexists(path / name) for name in (STATE, TENSORS))
+    return not path.is_symlink() and any(os.path.lexists(path / name) for name in (STATE_FILE, TENSORS_FILE))
 
 
 def _only_ours(path: Path) -> bool:
     """Whether a directory, if there is one, holds nothing but what a checkpoint consists of."""
     if not os.path.lexists(path):
         return True
-    names = {STATE, TENSORS, MANIFEST, KEEP, IN_CHECKPOINT}
+    names = {STATE_FILE, TENSORS_FILE, MANIFEST, KEEP_FILE, BEST}
     return (
         path.is_dir()
         and not path.is_symlink()
@@ -283,23 +276,27 @@ def _only_ours(path: Path) -> bool:
 def _read(data: Any) -> StoredState:
     number = data.get("format") if isinstance(data, dict) else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"{STATE} has no format number")
+        raise ValueError(f"{STATE_FILE} has no format number")
     if number not in READERS:
         newest = max(READERS)
         raise ValueError(f"it has format {number}; this version of Scena reads up to {newest}. Update Scena")
     try:
         return READERS[number](data)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{STATE} is not the state of a training: {error}") from error
+        raise ValueError(f"{STATE_FILE} is not the state of a training: {error}") from error
 
 
 def _check_entries(path: Path, tensors: dict[str, Array], state: StoredState) -> None:
     entries = {entry.key: entry for entry in state.variables}
     if len(entries) != len(state.variables) or set(entries) - set(tensors):
-        raise CheckpointError(f"The checkpoint {path} cannot be read: {STATE} and {TENSORS} name different variables.")
+        raise CheckpointError(
+            f"The checkpoint {path} cannot be read: {STATE_FILE} and {TENSORS_FILE} name different variables."
+        )
     for key, entry in entries.items():
         if tuple(entry.shape) != tensors[key].shape:
-            raise CheckpointError(f"The checkpoint {path} cannot be read: {key} has another shape than {STATE} says.")
+            raise CheckpointError(
+                f"The checkpoint {path} cannot be read: {key} has another shape than {STATE_FILE} says."
+            )
 
 
 def _plain_file(path: Path, most: int | None = None) -> Path:

@@ -9,9 +9,10 @@ from scena.backends.selection import check_present
 from scena.data.opening import try_source
 from scena.data.params import PipelineMode
 from scena.storage.code_fingerprints import stored_fingerprints
+from scena.storage.run_layout import STATE_FILE, run_paths
 from scena.training.checkpoint.param_changes import compare_code
-from scena.training.checkpoint.store import STATE, CheckpointStore
-from scena.training.directory import refuse_used_directory, run_paths
+from scena.training.checkpoint.store import CheckpointStore
+from scena.training.directory import refuse_used_directory
 from scena.training.errors import TrainingError
 from scena.training.optimizers.params import Lookahead, no_momentum
 from scena.training.params import TrainerParams
@@ -61,7 +62,7 @@ def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | st
         return
     path = store.path(int(step))
     with contextlib.suppress(OSError, ValueError, RecursionError):  # the training itself tells of a damaged checkpoint
-        stored = json.loads((path / STATE).read_bytes())
+        stored = json.loads((path / STATE_FILE).read_bytes())
         compare_code(stored_fingerprints(stored.get("code")), module, path, strict=True)
 
 

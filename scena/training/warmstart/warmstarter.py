@@ -14,9 +14,10 @@ import numpy as np
 from scena.model.errors import ModelError
 from scena.model.state.archive import read_layer_file
 from scena.model.state.layer_state import Layers, LayerState, set_layer
+from scena.storage.run_layout import BEST, CHECKPOINTS, EXPORT, EXPORT_FILE, STATE_FILE
 from scena.storage.tensor_file import read_tensors
 from scena.training.checkpoint.state import stored_layers
-from scena.training.checkpoint.store import STATE, CheckpointStore, LoadedCheckpoint, read_checkpoint
+from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint, read_checkpoint
 from scena.training.errors import TrainingError
 from scena.training.run import TrainedScenario
 from scena.training.warmstart.params import WarmStartParams
@@ -26,7 +27,6 @@ logger = logging.getLogger(__name__)
 Weights = list[tuple[str, np.ndarray[Any, Any]]]
 """Stored arrays with their paths, in order."""
 Row = tuple[str, str, str]
-EXPORT = "scenario.json"
 MANY = 8
 """More rows in a row than this that say the same are one."""
 
@@ -115,7 +115,7 @@ class WarmStarter:
         place = _place(path)
         if place.is_file():
             return []
-        if (place / STATE).is_file():
+        if (place / STATE_FILE).is_file():
             return stored_layers(_loaded(place))
         return read_layer_file(place)
 
@@ -191,12 +191,16 @@ class WarmStarter:
 
 def _place(path: Path) -> Path:
     """Where the weights are: a file, a checkpoint or an export; for a run, its best model, its last one or its newest checkpoint."""
-    if (path.suffix == ".safetensors" and path.is_file()) or (path / STATE).is_file() or (path / EXPORT).is_file():
+    if (
+        (path.suffix == ".safetensors" and path.is_file())
+        or (path / STATE_FILE).is_file()
+        or (path / EXPORT_FILE).is_file()
+    ):
         return path
-    for inside in ("best", "export"):
-        if (path / inside / EXPORT).is_file():
+    for inside in (BEST, EXPORT):
+        if (path / inside / EXPORT_FILE).is_file():
             return path / inside
-    store = CheckpointStore(path / "checkpoint")
+    store = CheckpointStore(path / CHECKPOINTS)
     if path.is_dir() and (steps := store.steps()):
         return store.path(steps[-1])
     raise TrainingError(
@@ -221,7 +225,7 @@ def stored_weights(path: Path) -> Weights | None:
             return sorted(read_tensors(path).items())
         except (OSError, ValueError, RecursionError, MemoryError) as error:
             raise TrainingError(f"--warmstart.model {path} cannot be read: {error}.") from error
-    return _checkpoint(path) if (path / STATE).is_file() else None
+    return _checkpoint(path) if (path / STATE_FILE).is_file() else None
 
 
 def _checkpoint(path: Path) -> Weights:
