@@ -1,9 +1,11 @@
-"""Extension points: what other installed packages add to Scena, through entry points of the group `scena.plugins`.
+"""Extension points: what Scena itself and other installed packages offer by name.
 
-The name of an entry point is `Kind.Name`, its value the module that defines the class:
+Packages declare entry points of the group `scena.plugins`. The name of an entry point is `Kind.Name`, its value the module that
+defines a params class, or the object itself where the kind has no parameters:
 
     [project.entry-points."scena.plugins"]
     "Optimizer.Sophia" = "my_package.optimizers"
+    "Engine.fast" = "my_package.engine:FastEngine"
 
 Names are read without importing anything; a module is imported when its name is chosen. Installing a package is consent; a file of
 parameters never names a module. Folders are scanned directly: `importlib.metadata` takes 60 ms for what takes 3 ms here.
@@ -13,11 +15,22 @@ import functools
 import importlib
 import os
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scena.errors import ScenaError
 
 GROUP = "scena.plugins"
+
+OWN = {
+    ("Backend", "tensorflow"): "scena.backends.tensorflow.backend:TensorFlowBackend",
+    ("Backend", "jax"): "scena.backends.jax.backend:JaxBackend",
+    ("Engine", "python"): "scena.data.engines.automatic:python_engine",
+    ("Engine", "tf.data"): "scena.data.tensorflow.image_pipeline:TensorEngine",
+    ("Engine", "tf.data.interleave"): "scena.data.tensorflow.interleaved:InterleavedEngine",
+}
+"""What Scena itself offers of the kinds without parameters, in the form in which a package declares it."""
+
+_registered: dict[tuple[str, str], Any] = {}
 
 
 class PluginError(ScenaError):
@@ -33,6 +46,8 @@ class Plugin(NamedTuple):
     """What a user types."""
     module: str
     """The module that defines it."""
+    attribute: str
+    """Its name in there; empty for a params class."""
     package: str
     """The package that brings it, with its version."""
 
@@ -53,8 +68,25 @@ def installed() -> tuple[Plugin, ...]:
 
 
 def names(kind: str) -> list[str]:
-    """The names that plugins add to a kind; nothing is imported."""
-    return [plugin.name for plugin in installed() if plugin.kind == kind]
+    """All names of a kind without parameters, and the names that plugins add to any other kind; nothing is imported for it."""
+    return [*(name for of, name in OWN if of == kind), *added(kind)]
+
+
+def added(kind: str) -> list[str]:
+    """The names that others add to a kind; nothing is imported for it."""
+    own = [name for of, name in _registered if of == kind]
+    return list(dict.fromkeys([*own, *(plugin.name for plugin in installed() if plugin.kind == kind)]))
+
+
+def register(kind: str, name: str, what: Any) -> None:
+    """Offers something under a name of a kind without parameters, from a module that is imported with `--import`.
+
+    Args:
+        kind: "Engine", "Backend" or "Command".
+        name: what a user types.
+        what: the object, or "module:Name".
+    """
+    _registered[kind, name] = what
 
 
 def load(kind: str, name: str) -> bool:
@@ -63,17 +95,44 @@ def load(kind: str, name: str) -> bool:
     Raises:
         PluginError: it cannot be imported.
     """
-    for plugin in installed():
-        if (plugin.kind, plugin.name) == (kind, name):
-            try:
-                importlib.import_module(plugin.module)
-            except Exception as error:
-                raise PluginError(
-                    f"{kind} {name!r} of the package {plugin.package} cannot be imported: {type(error).__name__}: {error}. "
-                    f"Update or remove the package."
-                ) from error
-            return True
-    return False
+    plugin = next((plugin for plugin in installed() if (plugin.kind, plugin.name) == (kind, name)), None)
+    if plugin is not None:
+        _import(plugin)
+    return plugin is not None
+
+
+def find(kind: str, name: str) -> Any:
+    """What is called `name` among the things of a kind.
+
+    Raises:
+        PluginError: there is none, or it cannot be imported; the message lists what there is.
+    """
+    found = _registered.get((kind, name), OWN.get((kind, name)))
+    if found is not None:
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = getattr(importlib.import_module(module), attribute)
+        return found
+    plugin = next((plugin for plugin in installed() if (plugin.kind, plugin.name) == (kind, name)), None)
+    if plugin is None:
+        raise PluginError(f"There is no {kind} {name!r}. There are {', '.join(names(kind))}.")
+    module = _import(plugin)
+    if not hasattr(module, plugin.attribute):
+        raise PluginError(
+            f"The package {plugin.package} declares {kind}.{name} as {plugin.module}:{plugin.attribute}, and {plugin.module} has no "
+            f"{plugin.attribute or 'such'!r}. Update or remove the package."
+        )
+    return getattr(module, plugin.attribute)
+
+
+def _import(plugin: Plugin) -> Any:
+    try:
+        return importlib.import_module(plugin.module)
+    except Exception as error:
+        raise PluginError(
+            f"{plugin.kind} {plugin.name!r} of the package {plugin.package} cannot be imported: {type(error).__name__}: {error}. "
+            f"Update or remove the package."
+        ) from error
 
 
 def _read(folder: str, package: str) -> list[Plugin]:
@@ -90,5 +149,6 @@ def _read(folder: str, package: str) -> list[Plugin]:
         name, equals, module = (part.strip() for part in line.partition("="))
         kind, dot, short = name.partition(".")
         if equals and dot and short:
-            plugins.append(Plugin(kind, short, module.partition(":")[0].strip(), package))
+            home, _, attribute = (part.strip() for part in module.partition(":"))
+            plugins.append(Plugin(kind, short, home, attribute, package))
     return plugins

@@ -51,13 +51,14 @@ class Field:
         "name",
         "one_device",
         "owner",
+        "plugin",
         "required",
     )
 
     def __init__(self, default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False,
                  flat: bool | str = False, inline: bool = False, choices: Iterable[Any] | None = None,
                  aliases: Iterable[str] = (), bounds: dict[str, float] | None = None, affects_results: bool = True,
-                 backends: Iterable[str] = (), one_device: bool = False) -> None:  # fmt: skip
+                 backends: Iterable[str] = (), one_device: bool = False, plugin: str = "") -> None:  # fmt: skip
         self.name = ""
         self.owner: type[Params] = Params
         self.default = default
@@ -72,6 +73,7 @@ class Field:
         self.affects_results = affects_results
         self.backends = tuple(backends)
         self.one_device = one_device
+        self.plugin = plugin
 
     def __repr__(self) -> str:
         return f"<Field {self.owner.__name__}.{self.name}>"
@@ -81,16 +83,19 @@ class Field:
 def param(default: T, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
-          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False) -> T: ...  # fmt: skip
+          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
+          plugin: str = "") -> T: ...  # fmt: skip
 @overload
 def param(*, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
-          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False) -> Any: ...  # fmt: skip
+          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
+          plugin: str = "") -> Any: ...  # fmt: skip
 def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
-          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False) -> Any:  # fmt: skip
+          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
+          plugin: str = "") -> Any:  # fmt: skip
     """Declares one parameter of a `Params` class.
 
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
@@ -110,6 +115,7 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         affects_results: whether weights and history depend on it; if not, a change on resume keeps the run exact.
         backends: the Keras backends that support it (default: all).
         one_device: it works in a training on one device only.
+        plugin: the kind of things whose names may be chosen beside `choices`, those of installed plugins (`scena.plugins`).
     """
     bounds = {name: bound for name, bound in (("ge", ge), ("gt", gt), ("le", le), ("lt", lt)) if bound is not None}
     return Field(
@@ -125,6 +131,7 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         affects_results=affects_results,
         backends=backends,
         one_device=one_device,
+        plugin=plugin,
     )
 
 
@@ -141,6 +148,7 @@ class Params:
             module) or "package.module:MyModel". It is imported when it is first needed.
         shorthand: the field that a bare value sets, so that `--learning_rate 0.01` means `--learning_rate.lr 0.01`.
         abstract: the class is a base to choose from and cannot be chosen itself.
+        name: what a user types to choose the class; default: its name without "Params".
         stands_in_for: a base class; wherever one of its subclasses can be chosen, this class can be chosen instead.
     """
 
@@ -148,6 +156,7 @@ class Params:
     __builds__: ClassVar[str | None] = None
     __spellings__: ClassVar[str | None] = None
     __shorthand__: ClassVar[str | None] = None
+    __short_name__: ClassVar[str] = "Params"
     __abstract__: ClassVar[bool] = True
     __stand_ins__: ClassVar[dict[type["Params"], type["Params"]]] = {}
     __generation__: ClassVar[int] = (
@@ -161,12 +170,14 @@ class Params:
         builds: str | None = None,
         shorthand: str | None = None,
         abstract: bool = False,
+        name: str | None = None,
         stands_in_for: type["Params"] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
         Params.__generation__ += 1
         cls.__abstract__ = abstract
+        cls.__short_name__ = name or cls.__name__.removesuffix("Params") or cls.__name__
         if stands_in_for is not None:
             Params.__stand_ins__[cls] = stands_in_for
         if builds is not None:
@@ -310,9 +321,9 @@ def subclasses(base: type[T]) -> list[type[T]]:
     return list(found)
 
 
-def short_name(cls: type) -> str:
-    """The name a user types: the class name without a trailing "Params"."""
-    return cls.__name__.removesuffix("Params") or cls.__name__
+def short_name(cls: type[Params]) -> str:
+    """The name a user types: by default the class name without a trailing "Params"."""
+    return cls.__short_name__
 
 
 def resolve_hints(cls: type[Params], arguments: dict[Any, Any] | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from scena.params.declare import Field, Params, short_name, subclasses
 from scena.params.errors import ParamsError
 from scena.params.spelling import did_you_mean
 from scena.params.type_kinds import Kind
-from scena.plugins import PluginError, load, names
+from scena.plugins import PluginError, added, load
 
 CLASS = "class"  # the key of the class name in raw trees and files; a Python keyword, so no field can have this name
 
@@ -80,7 +80,7 @@ def find(name: str, kind: Kind, field: Field | None, current: type[Params] | Non
     `current` is the class that stands there now: a default may be of a class that cannot be chosen otherwise.
     """
     found = _imported(name, kind, field, current)
-    open_choice = name.isidentifier() and (field is None or field.choices is None)
+    open_choice = bool(name) and ":" not in name and (field is None or field.choices is None)
     if found is None and open_choice and any(load(base, name) for base in _bases(kind)):
         found = _imported(name, kind, field, current)
         if found is None:
@@ -95,13 +95,24 @@ def listed(kind: Kind, field: Field | None) -> list[str]:
     options = list(candidates(kind, field))
     if field is not None and field.choices is not None:
         return options
-    return list(dict.fromkeys([*options, *(name for base in _bases(kind) for name in names(base))]))
+    return list(dict.fromkeys([*options, *(name for base in _bases(kind) for name in added(base))]))
 
 
 def _bases(kind: Kind) -> list[str]:
-    """The names of the classes that a choice has to be of, as plugins call them."""
-    parents = (parent for base in kind.bases for parent in base.__mro__ if issubclass(parent, Params))
-    return [short_name(parent) for parent in dict.fromkeys(parents) if parent is not Params]
+    """The kinds of plugins that a choice may be of: the declared classes, and bases to choose from above and below them."""
+    found: dict[type[Params], None] = dict.fromkeys(kind.bases)
+    for base in kind.bases:
+        if base.__abstract__:
+            near = [*(parent for parent in base.__mro__ if issubclass(parent, Params)), *subclasses(base)]
+            found.update(dict.fromkeys(cls for cls in near if cls.__abstract__ and cls is not Params))
+    return [short_name(cls) for cls in found]
+
+
+def named_choices(field: Field) -> list[Any] | None:
+    """The values that may be chosen for a field, with the names that plugins add; None if any value may be."""
+    if field.choices is None or not field.plugin:
+        return None if field.choices is None else list(field.choices)
+    return list(dict.fromkeys([*field.choices, *added(field.plugin)]))
 
 
 def _imported(name: str, kind: Kind, field: Field | None, current: type[Params] | None) -> type[Params] | None:

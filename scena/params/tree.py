@@ -13,7 +13,7 @@ from scena.params.cli.settable import Path, Where
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
 from scena.params.errors import ParamsError
-from scena.params.selection import CLASS, class_of, name_of, unknown_class
+from scena.params.selection import CLASS, class_of, name_of, named_choices, unknown_class
 from scena.params.spelling import did_you_mean
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
 
@@ -188,8 +188,10 @@ class _Builder:
                 if isinstance(item, int | float) and not _COMPARE[name](item, bound):
                     self.fail(path, f"must be {_SIGNS[name]} {bound}, received {shown(item)}")
                     return value
-            if field.choices is not None and item is not None and item not in field.choices:
-                options = [str(leaf_to_raw(choice)) for choice in field.choices]
+            if field.choices is None or item is None or item in field.choices:
+                continue
+            if item not in (allowed := named_choices(field) or []):
+                options = [str(leaf_to_raw(choice)) for choice in allowed]
                 self.fail(
                     path,
                     f"expected one of {', '.join(options)}, received {shown(leaf_to_raw(item))}{did_you_mean(str(item), options)}",

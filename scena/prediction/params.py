@@ -3,6 +3,7 @@
 from scena.backends.params import DeviceParams
 from scena.data.params import DataPipelineParams
 from scena.params import Params, param
+from scena.prediction.runtimes.params import KerasRuntimeParams, RuntimeParams
 
 
 class PredictorParams(Params):
@@ -10,6 +11,7 @@ class PredictorParams(Params):
 
     pipeline: DataPipelineParams = param(flat=True, help="how batches are made")
     device: DeviceParams = param(flat=True, help="what to compute on")
+    runtime: RuntimeParams = param(KerasRuntimeParams(), help="what runs the model")
     run_eagerly: bool = param(False, help="run op by op, so that a debugger stops inside the model")
     include_targets: bool = param(False, help="keep the targets of the samples, where the data has them")
 

@@ -3,12 +3,13 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena.backends.base import Arrays, create_prediction_engine
+from scena.backends.base import Arrays, PredictionEngine, create_prediction_engine
 from scena.data.batch import Batch
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
@@ -33,10 +34,13 @@ class Predictor:
         self.params = params
         self.built = built
         self.mode = PipelineMode.EVALUATION if params.include_targets else PipelineMode.PREDICTION
-        self._model = create_prediction_engine(
-            built.prediction_model, built.data.input_layer_specs(), eager=params.run_eagerly
-        )
         self._direct = {mode: DirectPath(built.data, mode) for mode in (self.mode,)}
+
+    @cached_property
+    def engine(self) -> PredictionEngine:
+        """What runs the model: the present Keras backend, unless `--predict.runtime` has opened the model elsewhere."""
+        specs = self.built.data.input_layer_specs()
+        return create_prediction_engine(self.built.prediction_model, specs, eager=self.params.run_eagerly)
 
     @property
     def data(self) -> Any:
@@ -87,7 +91,7 @@ class Predictor:
 
     def predict_batch(self, batch: Batch) -> Arrays:
         """The raw outputs of one batch."""
-        return self._model.predict(batch.inputs)
+        return self.engine.predict(batch.inputs)
 
     def print_prediction(self, sample: Sample, print_fn: Callable[[str], None] = print) -> None:
         """Prints a predicted sample as the model wants it printed."""

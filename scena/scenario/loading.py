@@ -16,6 +16,8 @@ from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, RESOURCES, model
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
+    from scena.prediction.params import PredictorParams
+    from scena.prediction.predictor import Predictor
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +43,30 @@ class LoadedExport:
         built = self.scenario.build()
         built.load(self.directory)
         return built
+
+    def create_predictor(self, params: "PredictorParams") -> "Predictor":
+        """The predictor of this model in the runtime of its parameters.
+
+        Raises:
+            ScenarioError: the runtime's model takes inputs that the scenario's data does not have.
+        """
+        from scena.prediction.runtimes.base import Runtime, UnbuiltModel
+
+        runtime: Runtime = params.runtime.create(self)
+        built = runtime.build()
+        if built is not None:
+            return self.scenario.create_predictor_for(built, params)
+        data = self.scenario.create_data()
+        there = data.input_layer_specs()
+        if missing := [name for name in runtime.inputs() if name not in there]:
+            raise ScenarioError(
+                f"The model that {type(runtime).__name__} opened in {self.directory} takes the input {missing[0]!r}, and the data has "
+                f"{', '.join(there)}."
+            )
+        unbuilt: Any = UnbuiltModel(data, self.scenario.create_model(data))
+        predictor = self.scenario.create_predictor_for(unbuilt, params)
+        predictor.engine = runtime
+        return predictor
 
 
 def opened(export: Any, scenario: type[ScenarioBase[Any, Any]]) -> LoadedExport:

@@ -12,7 +12,7 @@ from scena.data.params import DataGeneratorParams
 from scena.data.rules import tell_of_rules
 from scena.evaluation.params import LAVParams
 from scena.overriding import Overridable
-from scena.params import Params, ParamsError, check
+from scena.params import Params, ParamsError, build, check, to_raw
 from scena.params.declare import UNSET
 from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
@@ -397,25 +397,32 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     @classmethod
     def create_predictor(
-        cls, export_dir: "Export | Sequence[Export]", params: PredictorParams | None = None
+        cls,
+        export_dir: "Export | Sequence[Export]",
+        params: PredictorParams | None = None,
+        *,
+        runtime: str | None = None,
     ) -> "Predictor":
         """A predictor of one exported model, or of several that vote.
 
         Args:
             export_dir: a run's `best` or `export` directory, or several of them.
             params: batch size, device and so on.
+            runtime: the name of what runs the model, instead of `params.runtime`.
         """
         from scena.data.params import PipelineMode
         from scena.scenario.ensemble import check_same_inputs
         from scena.scenario.loading import compare_code, opened
 
         params = check(params or PredictorParams())
+        if runtime is not None:
+            params = build({**to_raw(params), "runtime": {"class": runtime}}, type(params))
         _select(params.device)
         single = isinstance(export_dir, str) or not isinstance(export_dir, Sequence)
         several: Any = [export_dir] if single else export_dir
         exports = [opened(one, cls) for one in several]
         compare_code(exports)
-        predictors = [export.scenario.create_predictor_for(export.build(), params) for export in exports]
+        predictors = [export.create_predictor(params) for export in exports]
         if single:
             return predictors[0]
         check_same_inputs(exports, PipelineMode.PREDICTION)

@@ -7,10 +7,22 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 from scena.backends.params import TrainerDeviceParams
 from scena.params import Params, param
-from scena.training.callbacks.params import CallbackParams, EarlyStoppingParams, TensorBoardParams
+from scena.params.declare import short_name
+from scena.training.callbacks.params import (
+    BestModelParams,
+    CallbackParams,
+    EarlyStoppingParams,
+    EpochTableParams,
+    HistoryParams,
+    PlateauParams,
+    ProfilerParams,
+    ProgressParams,
+    TensorBoardParams,
+    check_steps,
+)
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
-from scena.training.schedules.params import Constant, LearningRateParams
+from scena.training.schedules.params import Constant, LearningRateParams, ReduceOnPlateau
 from scena.training.trigger import Duration, Trigger
 from scena.training.warmstart.params import WarmStartParams
 
@@ -179,10 +191,12 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
             raise ValueError(
                 f"checkpoint_name is the first part of a folder's name, such as model.ckpt; received {self.checkpoint_name!r}"
             )
-        if len(self.profile_steps) != 2 or self.profile_steps[0] > self.profile_steps[1]:
-            raise ValueError(
-                f"profile_steps are the first and the last step, such as 10 29; received {self.profile_steps}"
-            )
+        check_steps("profile_steps", self.profile_steps)
+        for callback in self.callbacks:
+            if callback.once and sum(type(other) is type(callback) for other in self.all_callbacks()) > 1:
+                raise ValueError(
+                    f"callbacks: a training has only one {short_name(type(callback))}, and it is there already"
+                )
         if self.no_train_scope is not None:
             try:
                 re.compile(self.no_train_scope)
@@ -190,3 +204,13 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
                 raise ValueError(
                     f"no_train_scope is not a regular expression ({error}): {self.no_train_scope!r}"
                 ) from None
+
+    def all_callbacks(self) -> list[CallbackParams]:
+        """What accompanies a training with these parameters, in order: Scena's own callbacks and those of `callbacks`."""
+        own: list[CallbackParams] = [ProgressParams(every=self.progress_every)]
+        own += [BestModelParams()] if self.export_best else []
+        own += [HistoryParams(), self.tensorboard]
+        own += [ProfilerParams(steps=self.profile_steps)] if self.profile else []
+        own += [self.early_stopping]
+        own += [PlateauParams()] if isinstance(self.learning_rate, ReduceOnPlateau) else []
+        return [params for params in (*own, *self.callbacks, EpochTableParams()) if params.active()]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scena.training.optimizers.mixins import MovingAverage
 
 
+TCallback = TypeVar("TCallback")
 KINDS = ("data", "step", "validation", "checkpoint")
 
 
@@ -200,8 +201,15 @@ class TrainingRun:
     retraces: "list[Callable[[], None]]" = field(default_factory=list)
     """Called when a layer has replaced a tensor that compiled functions hold."""
 
+    callbacks: "list[keras.callbacks.Callback]" = field(default_factory=list)
+    """All that accompanies the training, Scena's own first."""
+
     requested: set[str] = field(default_factory=set)
     """What callbacks asked for and has not been done yet: "val", "lav", "checkpoint"."""
+
+    def callback(self, kind: type[TCallback]) -> TCallback | None:
+        """The first callback of a class, if there is one."""
+        return next((callback for callback in self.callbacks if isinstance(callback, kind)), None)
 
     def request_checkpoint(self) -> None:
         """Asks for a checkpoint after the current block of steps."""

@@ -17,15 +17,10 @@ from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import run_paths
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
-from scena.training.callbacks.early_stopping import EarlyStopping
-from scena.training.callbacks.epoch_table import EpochTable
 from scena.training.callbacks.event_writers import DISK_ERRORS, reason
 from scena.training.callbacks.foreign import check_callbacks, continue_logs
 from scena.training.callbacks.history import HistoryWriter
-from scena.training.callbacks.plateau import PlateauWatcher
 from scena.training.callbacks.progress import ProgressDisplay
-from scena.training.callbacks.tensorboard import TensorBoardEvents
-from scena.training.callbacks.tensorboard_extras import Profiler
 from scena.training.checkpoint.resume import Resumption
 from scena.training.checkpoint.state import TrainingState
 from scena.training.checkpoint.store import CheckpointStore
@@ -47,7 +42,6 @@ from scena.training.ownership import claimed, flags_for, paths_outside, release,
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainedScenario, TrainingRun
-from scena.training.schedules.schedules import ReduceOnPlateauSchedule
 from scena.training.stopping import StopRequested, StopRequests
 
 if TYPE_CHECKING:
@@ -134,23 +128,9 @@ class Trainer:
             yield
 
     def create_callbacks(self, run: TrainingRun) -> list[keras.callbacks.Callback]:
-        """Scena's own callbacks; a subclass may add more."""
-        history, best = HistoryWriter(), BestModel() if self.params.export_best else None
-        own: list[keras.callbacks.Callback] = [ProgressDisplay(self.params.progress_every), history]
-        if best is not None:
-            own.insert(1, best)
-        if self.params.tensorboard.write:
-            own.append(TensorBoardEvents())
-        if self.params.profile:
-            own.append(Profiler(*self.params.profile_steps))
-        stopping = self.params.early_stopping
-        if stopping.n_to_go or stopping.lower_threshold is not None or stopping.upper_threshold is not None:
-            own.append(EarlyStopping(stopping))
-        if isinstance(run.schedule, ReduceOnPlateauSchedule):
-            own.append(PlateauWatcher(run.schedule))
-        own += [callback.create() for callback in self.params.callbacks]
-        own.append(EpochTable(history, best))
-        return own
+        """The callbacks of the parameters; a subclass may add more."""
+        del run
+        return [callback.create() for callback in self.params.all_callbacks()]
 
     def _train(
         self,
@@ -184,9 +164,10 @@ class Trainer:
     ) -> None:
         params = self.params
         own = self.create_callbacks(run)
-        self.best = next((callback for callback in own if isinstance(callback, BestModel)), None)
-        history = next(callback for callback in own if isinstance(callback, HistoryWriter))
-        for callback in [*own, *callbacks]:
+        check_callbacks(own)
+        run.callbacks = callbacks = [*own, *callbacks]
+        self.best, history = run.callback(BestModel), run.callback(HistoryWriter)
+        for callback in callbacks:
             if isinstance(callback, TrainerCallback):
                 callback.set_run(run)
         if params.verify_export and (params.export_best or params.export_final):
@@ -198,12 +179,12 @@ class Trainer:
             run_identity(run.directory),
             params.checkpoint_name,
         )
-        state = TrainingState(run, [*own, *callbacks], store)
+        state = TrainingState(run, callbacks, store)
         if before is not None:
             before.restore(state)
             continue_logs(callbacks, run.progress.epoch)
             if before.finished(run.progress):
-                self.history = history.rows
+                self.history = history.rows if history is not None else []
                 self._finish(run, before)
                 return
         if run.replica_group is not None:
@@ -212,8 +193,8 @@ class Trainer:
         run.retraces += [run.engine.retrace if run.replica_group is None else run.replica_group.begin]
         run.retraces += [part.retrace for part in (lav, run.verification) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
-        rehearsal = SanityCheck(run, [*own, *callbacks], lav).run if params.sanity_check and before is None else None
-        loop = TrainingLoop(run, [*own, *callbacks], lav, state, requests, rehearsal)
+        rehearsal = SanityCheck(run, callbacks, lav).run if params.sanity_check and before is None else None
+        loop = TrainingLoop(run, callbacks, lav, state, requests, rehearsal)
         try:
             with checked_numerics(params.check_numerics):
                 loop.execute()
@@ -228,10 +209,10 @@ class Trainer:
                 raise
             raise type(error)(f"{error} {store.last_good()}") from error
         finally:
-            for callback in own:
-                if isinstance(callback, ProgressDisplay):
-                    callback.close()
-        self.history = history.rows
+            display = run.callback(ProgressDisplay)
+            if display is not None:
+                display.close()
+        self.history = history.rows if history is not None else []
         self._export(run)
         if state.writer.failure is not None:
             raise state.writer.failure

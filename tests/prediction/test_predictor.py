@@ -120,7 +120,7 @@ def test_one_sample_at_a_time_creates_and_traces_nothing(texts: Path) -> None:
         assert predictor.predict_sample(sequence(index)).outputs["rounded"] == index * (index % 5 + 1)
     assert ToArray.created == created
     assert threading.active_count() == threads
-    assert predictor._model._call.experimental_get_tracing_count() == 1
+    assert predictor.engine._call.experimental_get_tracing_count() == 1
 
 
 def test_one_sample_takes_less_than_five_milliseconds(exports: list[Path]) -> None:

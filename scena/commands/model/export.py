@@ -1,14 +1,16 @@
 """`scena export DIR --format saved_model onnx litert`: converts an exported model, and checks the result."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from scena.commands.model.exported import ExportOptions, asks_for_help, open_exports
 from scena.commands.places import make_folder
-from scena.commands.scenario_argument import start_work
+from scena.commands.scenario_argument import import_modules, start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams
-from scena.params import Params, ParamsError, param, parse, parse_options
+from scena.params import Params, ParamsError, Parsed, param, parse, parse_options, take_part
+from scena.params.declare import short_name
+from scena.prediction.formats.params import ExportFormatParams, Quantize
 from scena.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -25,8 +27,7 @@ class ConvertOptions(ExportOptions):
     """Which model, to which formats."""
 
     export_dir: list[Path] = param([], hidden=True, help="the directory, named first")
-    format: list[Literal["saved_model", "onnx", "litert", "tensorrt"]] = param([], help="the formats to write")
-    quantize: Literal["float16", "dynamic", "int8"] | None = param(
+    quantize: Quantize | None = param(
         None, help="litert: 16-bit weights, 8-bit weights, or 8-bit weights and activations"
     )
     length: int | None = param(None, ge=1, help="litert: the fixed size of variable axes")
@@ -37,8 +38,14 @@ class ConvertOptions(ExportOptions):
     out: Path | None = param(None, help="where to write (default: into the directory itself)")
 
 
-class ConvertRoot(Params):
-    """What to compare on."""
+class FormatRoot(Params):
+    """What to write."""
+
+    format: list[ExportFormatParams] = param([], help="the formats to write")
+
+
+class ConvertRoot(FormatRoot):
+    """What to write, and what to compare on."""
 
     data: DataGeneratorParams | None = param(None, help="the data to compare on (default: the run's validation data)")
 
@@ -52,11 +59,8 @@ def run(arguments: list[str]) -> int:
         raise ParamsError("name the model first: scena export RUN/best --format onnx")
     options, rest = parse_options(ConvertOptions, arguments[1:])
     options.export_dir = [Path(arguments[0])]
-    _check(options, rest)
-    if "tensorrt" in options.format and not asks_for_help(rest):
-        from scena.prediction.formats.tensorrt import check_tensorrt
-
-        check_tensorrt()
+    import_modules(options.modules)
+    formats = [] if asks_for_help(rest) else _formats(parse(FormatRoot(), take_part("format", rest)[0]), options)
     _, (export,) = open_exports(options, "export")
     default = ConvertRoot(data=export.params.pipelines.val_gen())
     parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
@@ -69,26 +73,28 @@ def run(arguments: list[str]) -> int:
 
     built = export.build()
     inputs = _inputs(built.data, export.params.pipelines.val, parsed.params.data, options.samples)
-    converter = Converter(
-        built,
-        directory,
-        inputs,
-        quantize=options.quantize,
-        length=options.length,
-        tolerance=options.tolerance,
-    )
-    for form in options.format:
+    converter = Converter(built, directory, inputs, tolerance=options.tolerance)
+    for form in formats:
         for conversion in converter.convert(form):
-            print(_line(form, conversion))
+            print(_line(short_name(type(form)), conversion))
     return 0
 
 
-def _check(options: ConvertOptions, rest: list[str]) -> None:
-    if not options.format and not asks_for_help(rest):
+def _formats(parsed: Parsed[FormatRoot], options: ConvertOptions) -> list[ExportFormatParams]:
+    """The formats with the options that are common to several, once it is known that each can be written here."""
+    formats = parsed.params.format
+    names = [short_name(type(form)) for form in formats]
+    if not formats:
         raise ParamsError("--format is required: saved_model, onnx, litert or tensorrt, or several of them")
     for name in ("quantize", "length"):
-        if getattr(options, name) is not None and options.format and "litert" not in options.format:
-            raise ParamsError(f"--{name} is for --format litert only; received: {' '.join(options.format)}")
+        value = getattr(options, name)
+        able = [form for form in formats if name in type(form).__params__]
+        if value is not None and not able:
+            raise ParamsError(f"--{name} is for --format litert only; received: {' '.join(names)}")
+        formats = [form.replace(**{name: value}) if value is not None and form in able else form for form in formats]
+    for form in formats:
+        form.check_ready()
+    return formats
 
 
 def _inputs(data: Any, pipeline: Any, source: DataGeneratorParams, samples: int) -> "Arrays":

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from scena.commands.run.live_runs import check_devices, make_scheduler
+from scena.commands.run.live_runs import choose_scheduler, take_scheduler
 from scena.commands.scenario_argument import set_up_console
 from scena.commands.usage import print_usage
 from scena.params import Params, ParamsError, param, parse_options
@@ -18,6 +18,7 @@ finished and leaves out what is done. Ctrl-C stops the runs; their state is save
   --cpus N           runs at once on the CPU (default: 1); several numbers name the slots: `--cpus 0 1` is the same as `--cpus 2`
   --per_device N     runs at once on each device (default: 1)
   --cluster ray[://HOST:PORT]   run on a Ray cluster; --run_cpus N and --run_gpus N say what each run needs (default: 1 and 0)
+  --scheduler NAME   what carries out the runs: local, ray, or that of an installed plugin; its options are --scheduler.…
   --output DIR       where results, logs and records go (default: the sheet's name with .runs)
   --sheet NAME       which sheet of an xlsx file (default: the first)
   --only ID…         only these runs
@@ -50,6 +51,7 @@ def run(arguments: list[str]) -> int:
     if not arguments or any(argument in ("-h", "--help") for argument in arguments):
         print_usage(USAGE)
         return 0 if arguments else 2
+    chosen, arguments = take_scheduler(arguments)
     options, rest = parse_options(ExperimentOptions, arguments)
     if len(rest) != 1 or rest[0].startswith("-"):
         wrong = next((word for word in rest if word.startswith("-")), None)
@@ -64,7 +66,7 @@ def run(arguments: list[str]) -> int:
     from scena.experiments.sheets.files import read_sheet
 
     sheet = Path(rest[0])
-    check_devices(options)
+    scheduler = choose_scheduler(chosen, options)
     runs = _chosen(read_sheet(sheet, options.sheet), options.only)
     output = options.output if options.output is not None else sheet.with_suffix(".runs")
     experiment = Experiment(runs, output, find_python(options.python, sys.executable))
@@ -73,7 +75,7 @@ def run(arguments: list[str]) -> int:
         return 0
     _clean(experiment, options.yes)
     try:
-        _carry_out(experiment, make_scheduler(options))
+        _carry_out(experiment, scheduler.create())
     finally:
         if options.update:
             from scena.experiments.sheets.experiment import result_rows, write_results

@@ -8,37 +8,46 @@ from pathlib import Path
 from typing import Any
 
 from scena.experiments.errors import ExperimentError
+from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams
 from scena.experiments.stored_run import NO_RESULTS, read_history
-from scena.params import ParamsError
+from scena.params import Params, ParamsError, param, parse, take_part
 from scena.storage.run_layout import HISTORY_FILE, PARAMS_FILE
 
 
-def check_devices(options: Any) -> None:
-    """Checks the flags that say where to run, before anything is started."""
-    from scena.experiments.schedulers.local import make_slots
+class SchedulerRoot(Params):
+    """Where runs are carried out."""
 
+    scheduler: SchedulerParams = param(LocalParams(), help="what carries out the runs")
+
+
+def take_scheduler(arguments: list[str]) -> tuple[SchedulerParams | None, list[str]]:
+    """What `--scheduler NAME --scheduler.…` choose, None without them; and the other words."""
+    own, rest = take_part("scheduler", arguments)
+    return (parse(SchedulerRoot(), own).params.scheduler if own else None), rest
+
+
+def choose_scheduler(chosen: SchedulerParams | None, options: Any) -> SchedulerParams:
+    """What carries out the runs, checked before anything is started: `--scheduler`, or what the flags of local and Ray runs say."""
+    local = options.gpus or options.cpus or options.per_device != 1
+    if chosen is not None:
+        if local or options.cluster is not None:
+            raise ParamsError(
+                "--scheduler has its own flags (--scheduler.…) instead of --gpus, --cpus, --per_device and --cluster"
+            )
+        return chosen
     if options.cluster is None:
+        from scena.experiments.schedulers.local import make_slots
+
         make_slots(options.gpus, options.cpus, options.per_device)
-    elif options.gpus or options.cpus or options.per_device != 1:
+        return LocalParams(gpus=options.gpus, cpus=options.cpus, per_device=options.per_device)
+    if local:
         raise ParamsError(
             "--cluster takes --run_cpus and --run_gpus, what each run needs, instead of --gpus, --cpus and --per_device"
         )
-
-
-def make_scheduler(options: Any) -> Any:
-    """What carries out the runs."""
-    if options.cluster is None:
-        from scena.experiments.schedulers.local import Scheduler, make_slots
-
-        return Scheduler(make_slots(options.gpus, options.cpus, options.per_device))
-    from scena.experiments.schedulers.ray_cluster import RayScheduler, connect
-
-    return RayScheduler(connect(options.cluster), options.run_cpus, options.run_gpus)
-
-
-def at_once(scheduler: Any) -> int:
-    """How many runs there may be at the same time, as far as it is known."""
-    return len(scheduler.slots) if hasattr(scheduler, "slots") else 2
+    kind, _, address = options.cluster.partition("://")
+    if kind != "ray":
+        raise ExperimentError(f"--cluster {options.cluster}: expected ray, or ray://HOST:PORT.")
+    return RayParams(address=address, cpus=options.run_cpus, gpus=options.run_gpus)
 
 
 class RunProgress:

@@ -7,7 +7,7 @@ from typing import Any
 
 from scena.commands.places import make_folder
 from scena.commands.project_file import with_project_file
-from scena.commands.run.live_runs import at_once, check_devices, make_scheduler
+from scena.commands.run.live_runs import choose_scheduler, take_scheduler
 from scena.commands.scenario_argument import ImportOptions, import_modules, set_up_console, take_scenario
 from scena.commands.usage import print_usage
 from scena.experiments.search.study import Pruner, Sampler
@@ -33,6 +33,7 @@ Searches over parameters with Optuna. Trials are ordinary runs in OUTPUT/trials;
   --seed N                makes the draw of values repeatable
   --gpus N… --cpus N… --per_device N   where trials run, as for scena experiment
   --cluster ray[://HOST:PORT]   run on a Ray cluster; --run_cpus N and --run_gpus N say what each run needs (default: 1 and 0)
+  --scheduler NAME        what carries out the runs: local, ray, or that of an installed plugin; its options are --scheduler.…
   --dry_run               check everything, print the first command line, and start nothing
 
 All other flags are those of `scena train SCENARIO`, for every trial. Results: OUTPUT/best.yaml, OUTPUT/plots, scena runs OUTPUT."""
@@ -67,6 +68,7 @@ def run(arguments: list[str]) -> int:
     if not arguments or any(argument in ("-h", "--help") for argument in arguments):
         print_usage(USAGE)
         return 0 if arguments else 2
+    chosen, arguments = take_scheduler(arguments)
     scenario, rest = take_scenario("tune", arguments)
     options, flags = parse_options(TuneOptions, rest)
     flags = with_project_file(flags)
@@ -74,7 +76,7 @@ def run(arguments: list[str]) -> int:
     if not options.search and options.space is None:
         raise ParamsError("say what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
     set_up_console()
-    check_devices(options)
+    scheduler = choose_scheduler(chosen, options)
     space = _space(scenario, options, flags)
     imports = ["--import", *options.modules] if options.modules else []
     words = [arguments[0], *imports, *flags]
@@ -87,7 +89,7 @@ def run(arguments: list[str]) -> int:
         _print_first(space, words, output)
         return 0
     study, storage = _study(scenario, options, space, words, output)
-    return _search(study, storage, space, words, output, options)
+    return _search(study, storage, space, words, output, options, scheduler.create())
 
 
 _DIRECTORIES = tuple(
@@ -154,14 +156,15 @@ def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], ou
     return open_study(storage, name, direction or "min", description), storage
 
 
-def _search(study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions) -> int:
+def _search(
+    study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions, scheduler: Any
+) -> int:
     from scena.experiments.search.search import Search
     from scena.experiments.search.study import close_storage, enqueue_grid, make_pruner, make_sampler
     from scena.params import parse
 
-    scheduler = make_scheduler(options)
     epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
-    study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), at_once(scheduler) > 1)
+    study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), scheduler.at_once > 1)
     study.pruner = make_pruner(options.pruner, epochs, options.warmup)
     wanted = 20 if options.trials is None else options.trials
     if options.sampler == "grid":
@@ -176,7 +179,7 @@ def _search(study: Any, storage: Any, space: Any, words: list[str], output: Path
         wanted,
         options.metric,
         options.storage is None,
-        getattr(scheduler, "make_channel", None),
+        scheduler.make_channel,
     )
     try:
         _carry_out(search, scheduler)

@@ -1,7 +1,6 @@
 """Running processes over slots: as soon as a slot is free the next job starts in it, and nothing is waited for in vain.
 
-The scheduler knows neither sheets nor searches: a `Plan` hands it jobs and hears what becomes of them. It runs in the main
-thread; a job's process ends with this one, whatever ends it.
+It runs in the main thread; a job's process ends with this one, whatever ends it.
 """
 
 import contextlib
@@ -9,24 +8,17 @@ import ctypes
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from scena.experiments.errors import ExperimentError, Interrupted
+from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot, local_channel
+from scena.experiments.schedulers.params import LocalParams
 from scena.signals import noticing_stop_signals
-
-
-class Slot(NamedTuple):
-    """A place for one run at a time."""
-
-    name: str
-    environment: dict[str, str]
-
 
 MOST = 10_000
 
@@ -65,87 +57,30 @@ def _order() -> dict[str, str]:
 
 
 TICK = 0.25
-GRACE = 60.0
-"""Seconds that a job has to save its state after it was asked to end."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-@dataclass
-class Job:
-    """A process to run."""
-
-    key: str
-    words: list[str]
-    log: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    whole_group: bool = True
-    """Whether all its processes are asked to end, or the first one only because it sees to its own."""
-    inherited: list[int] = field(default_factory=list)
-    """File descriptors that the process gets, and this one closes when it has started."""
-    channel: Any = None
-    """A socket the process may write to: `Plan.heard` is called when there is something to read."""
-    secret: str = ""
-    """What a process on another machine has to say first."""
-
-
-@dataclass
-class Running:
-    """A job that has been started."""
-
-    job: Job
-    slot: Slot
-    process: Any
-    """Its `subprocess.Popen`; None for a job on another machine."""
-    started: float
-    stop_sent: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        """How long it has been running."""
-        return time.monotonic() - self.started
-
-
-class Plan(Protocol):
-    """What is to be run."""
-
-    def next_job(self, slot: Slot) -> Job | None:
-        """The next job, for a slot that is free; None if there is none (now)."""
-
-    def waits(self) -> bool:
-        """Whether there will be jobs later, although there is none now."""
-
-    def started(self, running: Running) -> None:
-        """A job has been started."""
-
-    def ended(self, running: Running, status: int) -> None:
-        """A job has ended; a negative status is the number of the signal that ended it."""
-
-    def lost(self, running: Running) -> None:
-        """The machine on which a job ran is lost; the job has to be done again, or gone on with."""
-
-    def heard(self, running: Running) -> bool:
-        """There is something to read on a job's channel; False if it is closed."""
-
-    def tick(self, running: list[Running]) -> None:
-        """Called a few times a second."""
-
-
-class Scheduler:
+class LocalScheduler:
     """Runs the jobs of a plan over slots.
 
     Args:
-        slots: where jobs run.
+        params: which devices; each has slots for so many runs at once.
         grace: seconds that jobs have to end after Ctrl-C.
     """
 
-    def __init__(self, slots: list[Slot], grace: float = GRACE) -> None:
-        self.slots = slots
+    def __init__(self, params: LocalParams, grace: float = GRACE) -> None:
+        self.slots = make_slots(params.gpus, params.cpus, params.per_device)
+        self.at_once = len(self.slots)
         self.grace = grace
         self.busy = 0.0
         """Seconds that slots were busy, over all of them."""
         self._running: dict[str, Running] = {}
         self._requests = 0
+
+    def make_channel(self) -> tuple[socket.socket, str, list[int]]:
+        """A pair of sockets."""
+        return local_channel()
 
     def run(self, plan: Plan) -> None:
         """Runs until the plan has no more jobs.

@@ -14,7 +14,8 @@ from types import FrameType
 from typing import Any
 
 from scena.experiments.errors import ExperimentError, Interrupted
-from scena.experiments.schedulers.local import GRACE, Job, Plan, Running, Slot
+from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot
+from scena.experiments.schedulers.params import RayParams
 
 logger = logging.getLogger(__name__)
 
@@ -24,11 +25,8 @@ POLL = 0.05
 CLIENT_PORT = "10001"
 
 
-def connect(cluster: str) -> Any:
-    """Ray, connected to a cluster: `ray` for the one of this machine (or a new one), `ray://HOST:PORT` for another."""
-    kind, _, address = cluster.partition("://")
-    if kind != "ray":
-        raise ExperimentError(f"--cluster {cluster}: expected ray, or ray://HOST:PORT.")
+def connect(address: str) -> Any:
+    """Ray, connected to the cluster at HOST:PORT; without an address to that of this machine, or to a new one."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a run without GPUs hides them itself
     try:
         import ray
@@ -45,6 +43,7 @@ def connect(cluster: str) -> Any:
             except ConnectionError:
                 ray.init(include_dashboard=False, **options)
     except Exception as error:  # Ray raises many kinds
+        cluster = f"ray://{address}" if address else "ray"
         raise ExperimentError(f"--cluster {cluster}: cannot be reached: {str(error).splitlines()[0]}") from error
     return ray
 
@@ -53,19 +52,21 @@ class RayScheduler:
     """Runs the jobs of a plan on a cluster.
 
     Args:
-        ray: Ray, connected.
-        cpus: CPUs that each run needs.
-        gpus: GPUs that each run needs; a part of one, such as 0.5, shares it.
+        params: the cluster, and what each run needs of it.
         grace: seconds that jobs have to end after Ctrl-C.
     """
 
-    def __init__(self, ray: Any, cpus: float = 1.0, gpus: float = 0.0, grace: float = GRACE) -> None:
+    at_once = 2
+    """At least: nodes come and go."""
+
+    def __init__(self, params: RayParams, grace: float = GRACE) -> None:
         from scena.experiments.schedulers.ray_process import run_process
 
-        self.ray, self.cpus, self.gpus, self.grace = ray, cpus, gpus, grace
-        self._remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, scheduling_strategy="SPREAD")(
-            run_process
-        )
+        ray = connect(params.address)
+        self.ray, self.cpus, self.gpus, self.grace = ray, params.cpus, params.gpus, grace
+        self._remote = ray.remote(
+            num_cpus=params.cpus, num_gpus=params.gpus, max_retries=0, scheduling_strategy="SPREAD"
+        )(run_process)
         self._running: dict[Any, Running] = {}
         self._losses: dict[str, int] = {}
         self._requests = 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.schedulers.local import Job, Running, Slot
+from scena.experiments.schedulers.base import Job, Running, Slot, local_channel
 from scena.experiments.search.space import SearchSpace, Value
 from scena.experiments.search.study import draw
 from scena.experiments.search.trial import METRIC, SOCKET, VALUES
@@ -223,14 +223,6 @@ class Search:
 
     def tick(self, running: list[Running]) -> None:
         """Nothing has to be done now and then; a view may."""
-
-
-def local_channel() -> tuple[socket.socket, str, list[int]]:
-    """A pair of sockets for a process of this machine, which inherits its end."""
-    own, theirs = socket.socketpair()
-    own.setblocking(False)
-    descriptor = theirs.detach()
-    return own, str(descriptor), [descriptor]
 
 
 def best_of(values: dict[int, float], direction: str) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scena.experiments.errors import ExperimentError
-from scena.experiments.schedulers.local import Job, Running, Slot
+from scena.experiments.schedulers.base import Job, Running, Slot
 from scena.experiments.sheets.command_lines import (
     going_on,
     is_training,

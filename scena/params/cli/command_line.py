@@ -124,6 +124,21 @@ def split(argv: list[str], *, lenient: bool = False) -> dict[str, list[str]]:
     return given
 
 
+def take_part(name: str, argv: list[str]) -> tuple[list[str], list[str]]:
+    """Divides a command line: the words of the flag `--name` and of those below it (`--name.…`), and all others."""
+    own: list[str] = []
+    rest: list[str] = []
+    target = rest
+    for word in argv:
+        if is_flag(word):
+            flag = word.partition("=")[0][2:].replace("-", "_")
+            target = own if flag.split(".")[0] == name else rest
+        elif word in HELP:
+            target = rest
+        target.append(word)
+    return own, rest
+
+
 def is_flag(word: str) -> bool:
     """Whether a word of a command line names a flag."""
     return word.startswith("--") and len(word) > 2

@@ -15,7 +15,7 @@ from scena.params.cli.settable import Index, Node
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
 from scena.params.origins import COMMAND_LINE, DEFAULT, Origins
-from scena.params.selection import CLASS, class_of
+from scena.params.selection import CLASS, class_of, named_choices
 from scena.params.selection import listed as listed_choices
 from scena.params.tree import to_raw
 from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
@@ -95,7 +95,7 @@ def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
     found: dict[str, list[Node]] = {}
     owners: dict[str, list[Node]] = {}
     for node in Index(tree.raw, tree.cls).nodes:
-        if node.hidden:
+        if node.hidden or not offers_choice(node):
             continue
         if node.kind.form == PARAMS and node.value is not None:
             group = found.setdefault(node.name, [])
@@ -105,6 +105,11 @@ def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
         else:
             found.setdefault(node.title, []).append(node)
     return [(*_heading(name, owners.get(name, []), tree), nodes) for name, nodes in found.items() if nodes]
+
+
+def offers_choice(node: Node) -> bool:
+    """False for a name of which there is only one, because no plugin adds another."""
+    return node.field is None or not node.field.plugin or len(named_choices(node.field) or ()) > 1
 
 
 def is_choice(node: Node) -> bool:
@@ -154,8 +159,8 @@ def value_choices(node: Node) -> list[str] | None:
     if node.kind.form != LEAF:
         names = listed_choices(node.kind, node.field)
         return [*names, "None"] if node.kind.optional else names
-    if node.field is not None and node.field.choices is not None:
-        words = [str(leaf_to_raw(choice)) for choice in node.field.choices]
+    if node.field is not None and (choices := named_choices(node.field)) is not None:
+        words = [str(leaf_to_raw(choice)) for choice in choices]
     else:
         words = _choices_of_type(node.hint)
     return [*words, "None"] if words and node.kind.optional else words or None

@@ -14,7 +14,7 @@ from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Field, Params, short_name
 from scena.params.errors import ParamsError
 from scena.params.files.files import EXTENDS
-from scena.params.selection import CLASS, candidates, full_name
+from scena.params.selection import CLASS, candidates, full_name, named_choices
 from scena.params.tree import value_to_raw
 from scena.params.type_kinds import DICT, LEAF, PARAMS, Kind, kind_of, peel
 
@@ -214,8 +214,8 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 
 def _leaf(hint: Any, field: Field) -> Schema:
     alternatives, optional = peel(hint)
-    if field.choices is not None:
-        allowed: Schema = {"enum": [leaf_to_raw(choice) for choice in field.choices]}
+    if (choices := named_choices(field)) is not None:
+        allowed: Schema = {"enum": [leaf_to_raw(choice) for choice in choices]}
         many = any((typing.get_origin(one) or one) in (list, set, frozenset, tuple) for one in alternatives)
         forms = [{"type": "array", "items": allowed}] if many else [allowed]
     else:

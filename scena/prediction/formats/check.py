@@ -3,11 +3,9 @@
 import keras
 import numpy as np
 
+from scena.prediction.formats.base import Arrays, Run
 from scena.prediction.formats.difference import Difference, difference
-from scena.prediction.formats.signature import Arrays, ConversionError, Run
-
-TOLERANCES = {None: 1e-4, "float16": 1e-2, "dynamic": 0.05, "int8": 0.1}
-"""How far outputs may be apart by default, for each way to quantise."""
+from scena.prediction.formats.errors import ConversionError
 
 
 def original(graph: keras.Model) -> Run:

@@ -5,15 +5,16 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import keras
 import tensorflow as tf
 
+from scena.prediction.formats.base import Arrays, ExportFormat, Run
+from scena.prediction.formats.check import fixed_length
+from scena.prediction.formats.params import LiteRTParams, Quantize
 from scena.prediction.formats.signature import (
-    Arrays,
     ConversionError,
-    Run,
     by_name,
     convertible,
     quiet,
@@ -23,7 +24,27 @@ from scena.prediction.formats.signature import (
 
 logger = logging.getLogger(__name__)
 
-Quantize = Literal["float16", "dynamic", "int8"]
+
+class LiteRT(ExportFormat):
+    """Writes one LiteRT file for each graph."""
+
+    params: LiteRTParams
+
+    def file_name(self, suffix: str) -> str:
+        return f"model{suffix}{f'.{self.params.quantize}' if self.params.quantize else ''}.tflite"
+
+    def inputs(self, graph: keras.Model, inputs: Arrays, padding: dict[str, object]) -> Arrays:
+        """Cut or padded to the fixed length, if there is one."""
+        if not variable_inputs(graph) or self.params.length is None:
+            return inputs
+        shapes = {name: spec.shape.as_list()[1:] for name, spec in signature(graph, length=self.params.length).items()}
+        return fixed_length(inputs, shapes, padding)
+
+    def write(self, graph: keras.Model, path: Path, inputs: Arrays) -> None:
+        self.one_by_one = not write_litert(graph, path, self.params.quantize, self.params.length, inputs)
+
+    def open(self, path: Path) -> Run:
+        return open_litert(path)
 
 
 def write_litert(

@@ -5,9 +5,23 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from scena.prediction.formats.signature import Arrays, ConversionError, Run, by_name, convertible, quiet, signature
+from scena.prediction.formats.base import Arrays, ExportFormat, Run
+from scena.prediction.formats.signature import ConversionError, by_name, convertible, quiet, signature
 
 OPSET = 18
+
+
+class Onnx(ExportFormat):
+    """Writes one ONNX file for each graph."""
+
+    def file_name(self, suffix: str) -> str:
+        return f"model{suffix}.onnx"
+
+    def write(self, graph: keras.Model, path: Path, inputs: Arrays) -> None:
+        write_onnx(graph, path)
+
+    def open(self, path: Path) -> Run:
+        return open_onnx(path)
 
 
 def write_onnx(graph: keras.Model, path: Path) -> None:

@@ -9,14 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
+from scena.prediction.formats.base import Arrays as Arrays
+from scena.prediction.formats.base import Run as Run
 from scena.prediction.formats.errors import ConversionError as ConversionError
-
-Arrays = dict[str, np.ndarray]
-Run = Callable[[Arrays], Arrays]
-"""A converted model: named arrays in, named arrays out."""
 
 
 def signature(graph: keras.Model, batch: int | None = None, length: int | None = None) -> dict[str, tf.TensorSpec]:

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scena.prediction.formats.base import Arrays, ExportFormat, Run
 from scena.prediction.formats.errors import ConversionError
 
 if TYPE_CHECKING:
-    from scena.prediction.formats.signature import Run
+    import keras
 
 PROVIDER = "TensorrtExecutionProvider"
 NEEDS = (
@@ -16,6 +17,22 @@ NEEDS = (
 INSTEAD = (
     "Here --format onnx writes what they are built from; there: trtexec --onnx=model.onnx --saveEngine=model.engine."
 )
+
+
+class TensorRT(ExportFormat):
+    """Writes a folder with an ONNX file and its engines for each graph."""
+
+    def file_name(self, suffix: str) -> str:
+        return f"tensorrt{suffix}"
+
+    def write(self, graph: "keras.Model", path: Path, inputs: Arrays) -> None:
+        from scena.prediction.formats.onnx import write_onnx
+
+        path.mkdir()
+        write_onnx(graph, path / "model.onnx")
+
+    def open(self, path: Path) -> Run:
+        return open_tensorrt(path / "model.onnx", path)
 
 
 def check_tensorrt() -> None:
@@ -29,7 +46,7 @@ def check_tensorrt() -> None:
         raise ConversionError(f"{NEEDS} This onnxruntime has only {', '.join(available)}. {INSTEAD}")
 
 
-def open_tensorrt(model: Path, engines: Path) -> "Run":
+def open_tensorrt(model: Path, engines: Path) -> Run:
     """The model of an ONNX file in TensorRT; its engines are kept in a folder, where onnxruntime finds them again."""
     import onnxruntime
 

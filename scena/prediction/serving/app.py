@@ -169,11 +169,13 @@ class Service:
 
     def metadata(self) -> dict[str, Any]:
         """Names, shapes and types of inputs and outputs."""
-        model = self.predictor.built.prediction_model
         described: dict[str, Any] = {
             "inputs": {name: {"shape": [None, *spec.shape], "dtype": spec.dtype.name} for name, spec in self.specs.items()},
-            "outputs": {name: {"shape": list(tensor.shape), "dtype": str(tensor.dtype)} for name, tensor in model.output.items()},
         }  # fmt: skip
+        network = getattr(self.predictor.built, "prediction_model", None)  # another runtime than Keras has none
+        if network is not None:
+            outputs = network.output.items()
+            described["outputs"] = {name: {"shape": list(one.shape), "dtype": str(one.dtype)} for name, one in outputs}
         if self.class_names:
             described["class_names"] = self.class_names
         return {

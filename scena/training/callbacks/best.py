@@ -14,8 +14,8 @@ logger = logging.getLogger(__name__)
 class BestModel(MonitoredCallback):
     """Exports the model whenever the value that decides is better than ever before."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
         self.value: float | None = None
         self.epoch: int | None = None
 

@@ -13,12 +13,13 @@ class EarlyStopping(MonitoredCallback):
     """Ends the training early.
 
     Args:
-        params: when.
+        settings: when.
     """
 
-    def __init__(self, params: EarlyStoppingParams) -> None:
-        super().__init__()
-        self.params_ = params
+    settings: EarlyStoppingParams
+
+    def __init__(self, settings: EarlyStoppingParams) -> None:
+        super().__init__(settings)
         self.best: float | None = None
         self.best_epoch = 0
         self.stopped = ""
@@ -27,7 +28,7 @@ class EarlyStopping(MonitoredCallback):
     def set_run(self, run: Any) -> None:
         """Takes the mode from the model unless it was given."""
         super().set_run(run)
-        self.mode = self.params_.mode or self.mode
+        self.mode = self.settings.mode or self.mode
 
     def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         """A run that had stopped stays stopped when it is resumed."""
@@ -49,7 +50,7 @@ class EarlyStopping(MonitoredCallback):
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Notes the decision, and makes it if LAV gives the value."""
         self.best, self.best_epoch, reason = self._decided(epoch + 1, logs or {})
-        if (epoch + 1) % self.params_.frequency == 0:
+        if (epoch + 1) % self.settings.frequency == 0:
             self._pending = None
         if reason:
             self.stopped = reason
@@ -59,20 +60,20 @@ class EarlyStopping(MonitoredCallback):
     def _decided(self, epoch: int, logs: dict[str, float]) -> tuple[float | None, int, str]:
         """The best value and its epoch after this one, and the reason to stop, if there is one."""
         value = self.find(logs) if self.source == "train" else self._pending
-        if value is None or epoch % self.params_.frequency:
+        if value is None or epoch % self.settings.frequency:
             return self.best, self.best_epoch, ""
         best, best_epoch = (value, epoch) if self.better(value, self.best) else (self.best, self.best_epoch)
         assert best is not None
         return best, best_epoch, self._reason(value, best, epoch - best_epoch)
 
     def _reason(self, value: float, best: float, waited: int) -> str:
-        low, high = self.params_.lower_threshold, self.params_.upper_threshold
+        low, high = self.settings.lower_threshold, self.settings.upper_threshold
         goal, start = (high, low) if self.mode == "max" else (low, high)
         if goal is not None and (value >= goal if self.mode == "max" else value <= goal):
             return f"{self.key} = {value:.6g} has reached {goal:g}."
         if start is not None and (best < start if self.mode == "max" else best > start):
             return ""
-        if self.params_.n_to_go and waited >= self.params_.n_to_go:
+        if self.settings.n_to_go and waited >= self.settings.n_to_go:
             return f"{self.key} has not improved on {best:.6g} for {waited} epoch{'s' * (waited != 1)}."
         return ""
 

@@ -15,17 +15,7 @@ WORDS = {"data": "waiting for data", "step": "steps", "validation": "validation"
 
 
 class EpochTable(TrainerCallback):
-    """Logs the table.
-
-    Args:
-        history: has the values of each epoch.
-        best: knows the best one.
-    """
-
-    def __init__(self, history: HistoryWriter, best: BestModel | None) -> None:
-        super().__init__()
-        self._history = history
-        self._best = best
+    """Logs the table, with the values that `HistoryWriter` keeps; `BestModel` knows the best epoch."""
 
     def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         """Starts the clock."""
@@ -33,9 +23,9 @@ class EpochTable(TrainerCallback):
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         """Writes the table and the shares of the time."""
-        best = self._best.epoch if self._best is not None else None
-        if self._history.rows:
-            logger.info("%s", format_table(self._history.rows, best))
+        history, best = self.run.callback(HistoryWriter), self.run.callback(BestModel)
+        if history is not None and history.rows:
+            logger.info("%s", format_table(history.rows, best.epoch if best is not None else None))
         logger.info("%s", format_times(self.run.stopwatch.take()))
 
 

@@ -19,8 +19,8 @@ SEPARATE = ("epoch", "step", "learning_rate", "seconds")
 class HistoryWriter(TrainerCallback):
     """Keeps the values of each epoch and rewrites the file at once, so that a reader never sees half a row."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
         self.rows: list[dict[str, Any]] = []
         self._started = time.monotonic()
         self._failed = False

@@ -1,6 +1,6 @@
-"""Parameters of what accompanies a training."""
+"""Parameters of what accompanies a training: a params class for each callback, Scena's own ones too."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scena.params import Params, param
 from scena.training.trigger import Trigger
@@ -9,12 +9,56 @@ from scena.training.trigger import Trigger
 class CallbackParams(Params, abstract=True):
     """Something that accompanies a training. Subclass it with `builds=".callbacks:MyCallback"`: it is created with these parameters."""
 
+    once: ClassVar[bool] = False
+    """Whether a training can have only one of it."""
+
+    def active(self) -> bool:
+        """Whether it takes part in a training with these values."""
+        return True
+
 
 class TrackerParams(CallbackParams, abstract=True):
     """Something that records the values of a training elsewhere. Subclass it with `builds=".trackers:MyTracker"`."""
 
 
-class EarlyStoppingParams(Params):
+class ProgressParams(CallbackParams, abstract=True, builds=".progress:ProgressDisplay"):
+    """Shows how far a training is. Part of every training (`--trainer.progress_every`)."""
+
+    every: float = param(10.0, gt=0, help="seconds between two lines when the output is not a terminal")
+
+
+class BestModelParams(CallbackParams, abstract=True, builds=".best:BestModel"):
+    """Keeps the best model (`--trainer.export_best`, `--trainer.best`)."""
+
+
+class HistoryParams(CallbackParams, abstract=True, builds=".history:HistoryWriter"):
+    """Writes `history.csv`. Part of every training."""
+
+
+class PlateauParams(CallbackParams, abstract=True, builds=".plateau:PlateauWatcher"):
+    """Lowers the rate of `--learning_rate ReduceOnPlateau`."""
+
+
+class EpochTableParams(CallbackParams, abstract=True, builds=".epoch_table:EpochTable"):
+    """Logs a table of the epochs when a training ends. Part of every training."""
+
+
+class ProfilerParams(CallbackParams, builds=".tensorboard_extras:Profiler"):
+    """Records some steps for TensorBoard's Profile tab."""
+
+    steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
+
+    def __post_init__(self) -> None:
+        check_steps("steps", self.steps)
+
+
+def check_steps(name: str, steps: list[int]) -> None:
+    """Raises ValueError unless these are a first and a last step."""
+    if len(steps) != 2 or steps[0] > steps[1]:
+        raise ValueError(f"{name} are the first and the last step, such as 10 29; received {steps}")
+
+
+class EarlyStoppingParams(CallbackParams, builds=".early_stopping:EarlyStopping"):
     """When to stop before the last epoch, by the value that decides about the best model."""
 
     n_to_go: int = param(0, ge=0, help="stop after so many epochs without improvement (0: never)")
@@ -32,9 +76,14 @@ class EarlyStoppingParams(Params):
         if low is not None and high is not None and low > high:
             raise ValueError(f"lower_threshold {low} is above upper_threshold {high}")
 
+    def active(self) -> bool:
+        return bool(self.n_to_go) or self.lower_threshold is not None or self.upper_threshold is not None
 
-class TensorBoardParams(Params):
+
+class TensorBoardParams(TrackerParams, builds=".tensorboard:TensorBoardEvents"):
     """What is written for TensorBoard."""
+
+    once = True
 
     write: bool = param(True, help="write event files at all")
     scalars_every: Trigger = param(Trigger(1), help="values of the training every so many epochs or steps")
@@ -53,3 +102,6 @@ class TensorBoardParams(Params):
             raise ValueError("histograms is counted in epochs")
         if self.gradients and not self.histograms:
             raise ValueError("gradients needs histograms, for example --tensorboard.histograms 1")
+
+    def active(self) -> bool:
+        return self.write

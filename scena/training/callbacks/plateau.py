@@ -10,18 +10,20 @@ logger = logging.getLogger(__name__)
 
 
 class PlateauWatcher(MonitoredCallback):
-    """Tells the schedule of `--learning_rate ReduceOnPlateau` when to lower the rate; the rate itself is the optimizer's state.
+    """Tells the schedule of `--learning_rate ReduceOnPlateau` when to lower the rate; the rate itself is the optimizer's state."""
 
-    Args:
-        schedule: the schedule of the optimizer.
-    """
+    schedule: ReduceOnPlateauSchedule
 
-    def __init__(self, schedule: ReduceOnPlateauSchedule) -> None:
-        super().__init__()
-        self.schedule = schedule
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
         self.best: float | None = None
         self.waited = 0
         self.cooldown = 0
+
+    def set_run(self, run: Any) -> None:
+        """Takes the schedule of the optimizer."""
+        super().set_run(run)
+        self.schedule = run.schedule
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Counts an epoch, if it brought a value."""

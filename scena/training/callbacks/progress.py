@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scena.training.callbacks.base import TrainerCallback
+from scena.training.callbacks.params import ProgressParams
 
 logger = logging.getLogger(__name__)
 
@@ -15,12 +16,11 @@ class ProgressDisplay(TrainerCallback):
     """Draws the current epoch and writes a line at its end.
 
     Args:
-        every: seconds between two lines if there is no terminal to draw on.
+        settings: how often there is a line if there is no terminal to draw on.
     """
 
-    def __init__(self, every: float) -> None:
-        super().__init__()
-        self._every = every
+    def __init__(self, settings: ProgressParams) -> None:
+        super().__init__(settings)
         self._bar: Any = None
         self._task: Any = None
         self._begun = self._line = 0.0
@@ -45,7 +45,7 @@ class ProgressDisplay(TrainerCallback):
             self._bar.update(self._task, advance=steps, values=_values(logs), speed=self._speed())
             return
         now = time.monotonic()
-        if now - self._line >= self._every:
+        if now - self._line >= self.settings.every:
             self._line = now
             progress, total = self.run.progress, self.run.steps_per_epoch
             logger.info(

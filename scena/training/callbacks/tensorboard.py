@@ -10,6 +10,7 @@ from scena.data.batch import Batch
 from scena.model.tensorboard import collect_tensorboard
 from scena.model.tensorboard_data import TensorBoardData
 from scena.training.callbacks.event_writers import EventWriters
+from scena.training.callbacks.params import TensorBoardParams
 from scena.training.callbacks.tensorboard_extras import write_histograms, write_parameters
 from scena.training.callbacks.tracker import Kind, Tracker
 from scena.training.checkpoint.event_files import cut_back, event_sizes
@@ -18,8 +19,10 @@ from scena.training.checkpoint.event_files import cut_back, event_sizes
 class TensorBoardEvents(Tracker):
     """Writes to OUTPUT_DIR/tensorboard, one curve each for train, val and lav in the same chart; the axis is the step."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    settings: TensorBoardParams
+
+    def __init__(self, settings: TensorBoardParams) -> None:
+        super().__init__(settings)
         self._flush = True
         self._layers_offer = True
         self._offered_at = -1
@@ -37,18 +40,18 @@ class TensorBoardEvents(Tracker):
 
     def wants_batches(self) -> bool:
         """Only if values are written by steps."""
-        return self.run.params.tensorboard.scalars_every.unit == "steps"
+        return self.settings.scalars_every.unit == "steps"
 
     def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
         """Writes the values of a step, if that was asked for."""
-        if self.run.params.tensorboard.scalars_every.due_at_step(self.run.progress.step + 1):
+        if self.settings.scalars_every.due_at_step(self.run.progress.step + 1):
             self._flush = False
             self._log(logs or {}, "train", self.run.progress.step + 1)
             self._flush = True
 
     def on_block_end(self, steps: int, logs: dict[str, float]) -> None:
         """Writes the graph, once it has been made."""
-        if self.run.params.tensorboard.graph and not self._graph_written and self.run.resumed_from is None:
+        if self.settings.graph and not self._graph_written and self.run.resumed_from is None:
             graph = self.run.engine.graph()
             if graph is not None:
                 with self._writers.writing("train"):
@@ -58,7 +61,7 @@ class TensorBoardEvents(Tracker):
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Writes the training's values of this epoch."""
         own = {name: value for name, value in (logs or {}).items() if not name.startswith(("val_", "lav_"))}
-        settings = self.run.params.tensorboard
+        settings = self.settings
         if settings.scalars_every.due_at_epoch(epoch + 1):
             self._log({**own, "learning_rate": self.run.learning_rate()}, "train")
         elif settings.scalars_every.unit == "steps":

@@ -10,6 +10,7 @@ import tensorflow as tf
 from scena.params import dump_yaml, to_raw
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.event_writers import DISK_ERRORS, reason
+from scena.training.callbacks.params import ProfilerParams
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 
@@ -62,14 +63,12 @@ class Profiler(TrainerCallback):
     """Records what the machine does from one step to another, for TensorBoard's Profile tab.
 
     Args:
-        first: the first step to record, counted from 1.
-        last: the last one.
+        settings: the first step to record, counted from 1, and the last one.
     """
 
-    def __init__(self, first: int, last: int) -> None:
-        super().__init__()
-        self.first = first
-        self.last = last
+    def __init__(self, settings: ProfilerParams) -> None:
+        super().__init__(settings)
+        self.first, self.last = settings.steps
         self.running = False
 
     def on_train_begin(self, logs: dict[str, float] | None = None) -> None:

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.schedulers.local import Scheduler, make_slots
+from scena.experiments.schedulers.local import LocalScheduler
+from scena.experiments.schedulers.params import LocalParams
 from scena.experiments.search.objective import training_root
 from scena.experiments.search.search import Search
 from scena.experiments.search.space import SearchSpace, parse_axis
@@ -40,7 +41,7 @@ def search(output: Path, axes: list[str], trials: int, sampler: Any = "tpe", pru
     if sampler == "grid":
         trials = enqueue_grid(study, space)
     words = ["scena", "train", "tests.toy", *flags]
-    Scheduler(make_slots([], list(range(slots)))).run(
+    LocalScheduler(LocalParams(cpus=list(range(slots)))).run(
         Search(study, space, words, output, str(python), trials, own_storage=storage is None)
     )
     return study

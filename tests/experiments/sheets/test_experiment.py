@@ -11,7 +11,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from scena.experiments.schedulers.local import Scheduler, make_slots
+from scena.experiments.schedulers.local import LocalScheduler, make_slots
+from scena.experiments.schedulers.params import LocalParams
 from scena.experiments.sheets.experiment import Experiment
 from scena.experiments.sheets.sheet import SheetRun
 from tests.experiments.program import scena, start, stop, wait_for
@@ -240,7 +241,7 @@ def busy_share(folder: Path, count: int, seconds: float) -> tuple[float, float]:
     runs = [SheetRun(str(number), ["sleep", str(seconds)], []) for number in range(count)]
     experiment = Experiment(runs, folder / "out", sys.executable)
     began = time.monotonic()
-    Scheduler(make_slots([], [0, 1])).run(experiment)
+    LocalScheduler(LocalParams(cpus=[0, 1])).run(experiment)
     elapsed = time.monotonic() - began
     assert [run.state for run in experiment.runs] == ["done"] * count
     assert all((folder / f"out/logs/{number}.log").read_text().count("$ ") == 1 for number in range(count))

@@ -1,0 +1,1 @@
+"""What runs an exported model for a prediction: Keras, or what a plugin brings."""
