@@ -5,7 +5,7 @@ import os
 import sys
 
 from scena.errors import ScenaError
-from scena.escaping import visible
+from scena.terminal import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 

@@ -10,7 +10,7 @@ import sys
 from scena.backends.params import ComputeParams
 from scena.errors import ScenaError
 from scena.params import Params
-from scena.params.facts import changed_flags
+from scena.params.tree import changed_flags
 
 
 class DeviceError(ScenaError, RuntimeError):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from scena.backends.quiet import silence_tensorflow
 from scena.commands.usage import print_usage
 from scena.errors import ScenaError
-from scena.escaping import visible
+from scena.terminal import visible
 
 
 class Command(NamedTuple):
@@ -87,7 +87,7 @@ def _main(arguments: list[str]) -> int:
         return 0
     name = ALIASES.get(arguments[0], arguments[0])
     if name not in COMMANDS:
-        from scena.params.spelling import did_you_mean
+        from scena.params.errors import did_you_mean
 
         print(
             f"scena: error: there is no command {name!r}{did_you_mean(name, [*COMMANDS, *ALIASES])}. See scena --help.",

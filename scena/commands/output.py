@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scena.escaping import one_line
 from scena.scenario.errors import ScenarioError
+from scena.terminal import one_line
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

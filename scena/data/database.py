@@ -10,7 +10,7 @@ from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
 from scena.overriding import TwoNames
-from scena.params.generics import type_argument
+from scena.params.annotations import type_argument
 
 P = TypeVar("P", bound=DataBaseParams)
 _VARIABLE: Any = P

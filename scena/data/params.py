@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from scena.params.declare import Params, param
 from scena.params.errors import ParamsError
@@ -203,3 +203,19 @@ class DataPipelineParams(Params):
                 f"max_skipped={self.max_skipped} has no effect while on_error is {self.on_error!r}, which stops at the first "
                 "sample that fails. Set on_error=skip, or leave max_skipped out."
             )
+
+
+RULES = 1
+"""Stored with a run. 1: a limit draws from the whole source, and automatic splits hold each class's share."""
+
+
+def tell_of_rules(stored: Any, what: str) -> None:
+    """Logs one line if a run was made when limits and automatic splits chose other samples."""
+    if not isinstance(stored, int) or stored < RULES:
+        import logging  # --help does not need it
+
+        logging.getLogger("scena.data").warning(
+            "%s was made by an earlier Scena: a limit took the first samples then, and the automatic validation split was "
+            "another one. If the run has either, it now sees other samples.",
+            what,
+        )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import islice
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.automatic import AutomaticEngine
@@ -18,12 +18,14 @@ from scena.data.engines.workers.engine import ParallelEngine
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, is_one_shot
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
+from scena.data.repeatability import changing_part, same_samples
 from scena.data.sample import Sample
-from scena.data.stages.clock import Clock
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
-from scena.data.stages.order import Shard, cut
-from scena.data.stages.repeating import changing_part, same_samples
+from scena.data.stages.feed import Shard, cut
+
+if TYPE_CHECKING:
+    from scena.data.benchmark import Clock
 
 logger = logging.getLogger("scena.data")
 
@@ -298,7 +300,7 @@ class DataPipeline:
         while self._idle:
             self._idle.pop().close()
 
-    def timed_context(self, clock: Clock) -> PipelineContext:
+    def timed_context(self, clock: "Clock") -> PipelineContext:
         """The same pipeline for one process, measured by `clock`."""
         context = self._context.copy()
         context.clock = clock

@@ -7,7 +7,7 @@ from typing import Any
 
 from scena.experiments.errors import ExperimentError
 from scena.experiments.stored_run import StoredRun
-from scena.params.spelling import did_you_mean
+from scena.params.errors import did_you_mean
 
 FIXED = ("run", "status", "epoch", "best", "best epoch", "duration")
 RUN_ONLY = (

@@ -6,15 +6,14 @@ this form and merged (layers.py); `build` is the single place that checks values
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from scena.params.cli.settable import Path, Where
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
-from scena.params.errors import ParamsError
+from scena.params.errors import ParamsError, did_you_mean
 from scena.params.selection import CLASS, class_of, name_of, named_choices, unknown_class
-from scena.params.spelling import did_you_mean
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
 
 P = TypeVar("P", bound=Params)
@@ -279,3 +278,34 @@ def _adopt(params: Any, checked: Any) -> Any:
         params.update({name: _adopt(params[name], checked[name]) for name in params})
         return params
     return checked
+
+
+def changed_flags(params: Params, prefix: str) -> Iterator[tuple[str, Field]]:
+    """Each parameter of a tree that differs from its default: its flag and its declaration.
+
+    Args:
+        params: the root of the tree.
+        prefix: what the command line calls the root, for example "trainer".
+    """
+    for name, field in type(params).__params__.items():
+        value = getattr(params, name)
+        flag = f"{prefix}.{name}"
+        if field.flat:
+            flag = field.flat if isinstance(field.flat, str) else name
+        if isinstance(value, Params):
+            yield from changed_flags(value, prefix if field.inline else flag)
+        elif value != type(params).default_of(field):
+            yield f"--{flag}", field
+
+
+def affects_results(params: Params, path: str) -> bool:
+    """Whether results depend on the parameter at a dotted path of field names; what cannot be found counts as yes."""
+    part: object = params
+    for name in path.split("."):
+        field = type(part).__params__.get(name) if isinstance(part, Params) else None
+        if field is None:
+            return True
+        if not field.affects_results:
+            return False
+        part = getattr(part, name)
+    return True

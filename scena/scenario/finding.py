@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from scena.errors import ScenaError
-from scena.params.spelling import did_you_mean
+from scena.params.errors import did_you_mean
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
-from scena.data.params import DataGeneratorParams
-from scena.data.rules import tell_of_rules
+from scena.data.params import DataGeneratorParams, tell_of_rules
 from scena.evaluation.params import LAVParams
 from scena.overriding import Overridable
 from scena.params import Params, ParamsError, build, check, to_raw
+from scena.params.annotations import concrete, type_argument
 from scena.params.declare import UNSET
-from scena.params.generics import concrete, type_argument
 from scena.prediction.params import PredictorParams
 from scena.scenario.params import ScenarioBaseParams, TData, TModel
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scena.data.rules import RULES
-from scena.escaping import visible
+from scena.data.params import RULES
 from scena.params import Params, ParamsError, build, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.storage.checksums import warn_if_changed, write_checked
 from scena.storage.code_fingerprints import noted_imports
+from scena.terminal import visible
 
 FORMAT = 1
 EXPORT_FORMAT = 2

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
-from scena.data.records.params import RecordsParams
+from scena.data.sources.params import RecordsParams
 from scena.params import Params, param
 
 if TYPE_CHECKING:  # pipelines need numpy, which --help does not load

@@ -13,7 +13,7 @@ from scena.backends.selection import compute_deterministically
 from scena.data.errors import EmptyDataError
 from scena.model.precision import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
-from scena.progress import reporting
+from scena.terminal import reporting
 from scena.training.errors import TrainingError
 from scena.training.optimizers.create import create_optimizer
 from scena.training.optimizers.mixins import MovingAverage

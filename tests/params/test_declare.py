@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pytest
 
 from scena.params import Params, ParamsError, build, param, to_raw
-from scena.params.generics import type_argument
+from scena.params.annotations import type_argument
 from tests.params import text_annotations
 from tests.params.trees import CNN, MLP, BackendParams, ModelParams, TrainerParams
 
@@ -177,7 +177,7 @@ def test_a_field_may_be_a_generic_class_with_arguments() -> None:
 
 
 def test_a_class_made_for_some_arguments_does_not_stand_for_others() -> None:
-    from scena.params.generics import concrete
+    from scena.params.annotations import concrete
 
     class OtherModel(Net):
         other: int = 1

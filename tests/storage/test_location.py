@@ -18,7 +18,6 @@ from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.records.leaf import Leaf
-from scena.data.records.params import RecordsParams
 from scena.data.records.record_set import RecordSet
 from scena.data.records.schema import Schema
 from scena.data.records.writing import write_records
@@ -27,6 +26,7 @@ from scena.data.sources.params import (
     ImageFilesParams,
     ImageRecordsParams,
     ListFileGeneratorParams,
+    RecordsParams,
     RowGeneratorParams,
 )
 from scena.storage.location import BLOCK, Location, RemoteBytes, located

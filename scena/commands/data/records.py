@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
         return 0 if arguments else 2
     action, rest = arguments[0], arguments[1:]
     if action not in ACTIONS:
-        from scena.params.spelling import did_you_mean
+        from scena.params.errors import did_you_mean
 
         raise ParamsError(
             f"scena records has no action {action!r}{did_you_mean(action, ACTIONS)}. See scena records --help."

@@ -7,9 +7,9 @@ from typing import Any
 from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
 from scena.params import param, parse, parse_options
 from scena.params.errors import ParamsError
-from scena.progress import counting
 from scena.scenario.finding import find_object
 from scena.storage.location import Location
+from scena.terminal import counting
 
 
 class ConvertOptions(ImportOptions):
@@ -203,7 +203,7 @@ def _write_split(
 def _write_info(sources: dict[str, Any], output: Location) -> None:
     """The info file of a data set of images, so that names of classes and statistics are known."""
     from scena.data.image.statistics import INFO_FILE
-    from scena.data.records.collect import collect_info
+    from scena.data.records.describe import collect_info
     from scena.data.records.writing import write_json
     from scena.storage.location import is_remote, located, send_folder
 

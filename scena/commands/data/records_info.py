@@ -3,10 +3,9 @@
 import contextlib
 from pathlib import Path
 
-from scena.escaping import visible
 from scena.params import Params, param, parse
 from scena.params.errors import ParamsError
-from scena.progress import counting
+from scena.terminal import counting, visible
 
 
 class InfoOptions(Params):
@@ -51,8 +50,7 @@ def run(arguments: list[str]) -> int:
 
 def _verify(path: str, options: InfoOptions) -> int:
     from scena.data.image.statistics import INFO_FILE
-    from scena.data.records.collect import collect_info
-    from scena.data.records.describe import info_of
+    from scena.data.records.describe import collect_info, info_of
     from scena.data.records.record_set import find_files, no_records, splits_of
     from scena.data.records.schema import SCHEMA_FILE
     from scena.data.records.verify import Verified, salvage_file, verify_file

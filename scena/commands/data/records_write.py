@@ -3,9 +3,8 @@
 from typing import Any
 
 from scena.data.image.params import WriteImagesParams
-from scena.escaping import visible
 from scena.params import parse
-from scena.progress import counting
+from scena.terminal import counting, visible
 
 
 def run(arguments: list[str]) -> int:

@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
         return 0
     options, patterns = parse_options(ZooOptions, arguments)
     if wrong := [word for word in patterns if word.startswith("-")]:
-        from scena.params.spelling import did_you_mean
+        from scena.params.errors import did_you_mean
 
         known = [f"--{name}" for name in ZooOptions.__params__]
         raise ParamsError(f"{wrong[0]} does not exist{did_you_mean(wrong[0], known)}; see scena zoo --help")
@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
 def _chosen(patterns: list[str]) -> list[str]:
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in MODELS):
-            from scena.params.spelling import did_you_mean
+            from scena.params.errors import did_you_mean
 
             raise ModelError(
                 f"There is no network {pattern!r}{did_you_mean(pattern, MODELS)}. `scena zoo` lists them all."

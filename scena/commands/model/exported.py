@@ -59,7 +59,7 @@ def tell_of_limit(parsed: Parsed[Any], flag: str, which: str, limit: int | None,
 def try_data(source: DataGeneratorParams, mode: PipelineMode, device: ComputeParams) -> None:
     """Finds wrong splits, missing lists and missing devices before TensorFlow is loaded."""
     from scena.backends.selection import check_present
-    from scena.data.opening import try_source
+    from scena.data.sources.params import try_source
 
     check_present(device)
     for part in source.parts().values():

@@ -122,7 +122,7 @@ def validate(
 
 
 def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers: list[Observer]) -> Any:
-    from scena.progress import counting
+    from scena.terminal import counting
 
     def observe(name: str, sample: "Sample") -> None:
         for observer in observers:

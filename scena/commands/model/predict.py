@@ -17,11 +17,11 @@ from scena.commands.places import check_file
 from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataGeneratorParams, PipelineMode
-from scena.escaping import visible
 from scena.params import Params, param, parse, parse_options
 from scena.prediction.answer_files import check_suffix
 from scena.prediction.params import PredictorParams
 from scena.scenario.errors import ScenarioError
+from scena.terminal import visible
 
 if TYPE_CHECKING:
     from scena.data.pipeline import DataPipeline
@@ -78,7 +78,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _predict(predictor: Any, pipeline: "DataPipeline", out: Path | None) -> None:
-    from scena.progress import counting
+    from scena.terminal import counting
 
     with counting("Predicting", pipeline.samples_per_epoch()) as advance, _Writer(predictor, out) as write:
         for sample in predictor.predict_pipeline(pipeline):

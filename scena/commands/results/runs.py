@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
         return 0
     options, places = parse_options(RunsOptions, arguments)
     if wrong := [place for place in places if place.startswith("--")]:
-        from scena.params.spelling import did_you_mean
+        from scena.params.errors import did_you_mean
 
         known = [f"--{name}" for name in RunsOptions.__params__]
         raise ParamsError(f"{wrong[0]} does not exist{did_you_mean(wrong[0], known)}; see scena runs --help")

@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
     check_training(parsed.params.trainer)
     start_work(options)
     from scena.backends.devices import select_devices
-    from scena.progress import counting
+    from scena.terminal import counting
     from scena.training.errors import TrainingError
     from scena.training.schedules.rate_finder import find_rate
 

@@ -7,8 +7,7 @@ from scena.data.batch import Batch, Cursor
 from scena.data.errors import EmptyDataError
 from scena.data.stages.collate import split
 from scena.data.stages.context import PipelineContext
-from scena.data.stages.feed import feed_start, index_chunks, starts
-from scena.data.stages.order import Whole
+from scena.data.stages.feed import Whole, feed_start, index_chunks, starts
 from scena.data.stages.parallel_stage import ParallelStage
 from scena.data.stages.stages import Chunk
 from scena.data.stages.stream_stage import StreamStage

@@ -13,7 +13,16 @@ import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.records.example import before_bytes, only_bytes, only_integer, parse_feature
-from scena.data.records.plain_bytes import from_bytes, to_bytes
+from scena.data.stages.sample_codec import (
+    WHAT_TRAVELS,
+    NotPlainError,
+    decode,
+    dtype_name,
+    dtype_of,
+    encode,
+    pack,
+    unpack,
+)
 
 STORED = ("int64", "float", "bytes", "raw")
 PYTHON = ("", "str", "plain", "array")
@@ -312,3 +321,29 @@ def _storage(dtype: str, shape: tuple[int | None, ...], ragged_rank: int) -> str
 def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What was read as if it were in the order of bytes of this machine, which is little endian on all but a few."""
     return array if sys.byteorder == "little" else array.byteswap()
+
+
+def to_bytes(value: Any) -> bytes:
+    """The value with its arrays.
+
+    Raises:
+        DataError: it holds something that is not plain.
+    """
+    arrays: list[np.ndarray[Any, Any]] = []
+    try:
+        tree = pack(value, arrays, records=False)
+    except NotPlainError as error:
+        raise DataError(
+            f"The meta of a sample holds a {error}, which cannot be stored. It may hold {WHAT_TRAVELS}."
+        ) from None
+    return encode([tree, [[dtype_name(array.dtype), list(array.shape), array.tobytes()] for array in arrays]])
+
+
+def from_bytes(data: bytes) -> Any:
+    """The value that `to_bytes` was given."""
+    try:
+        tree, stored = decode(data)
+        arrays = [np.frombuffer(raw, dtype_of(name)).reshape(shape).copy() for name, shape, raw in stored]
+        return unpack(tree, arrays, records=False)
+    except (ValueError, TypeError, IndexError, KeyError) as error:
+        raise DataError(f"The meta of a record cannot be read: {error}.") from None

@@ -8,7 +8,7 @@ from scena.data.errors import DataError
 from scena.data.image.listing import find_images
 from scena.data.sample import Sample
 from scena.data.sources.params import ImageFilesParams
-from scena.data.sources.split_source import SplitSource
+from scena.data.sources.splits import SplitSource
 from scena.storage.location import (
     is_remote,
     only_here,

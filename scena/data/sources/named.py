@@ -15,7 +15,7 @@ from scena.data.records.files import RecordFile
 from scena.data.sample import Sample
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import NamedDataSetParams
-from scena.data.sources.split_source import SplitSource
+from scena.data.sources.splits import SplitSource
 
 logger = logging.getLogger("scena.data")
 

@@ -1,7 +1,7 @@
-"""Parameters of the ready-made generators. Pure Python."""
+"""Parameters of the ready-made sources, and a way to open one before anything heavy is loaded. Pure Python."""
 
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.params.declare import param
@@ -75,7 +75,7 @@ class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource")
             raise ParamsError("say where the images are: `images` (a folder for each class) or `csv` (a table).")
 
 
-class ImageArraysParams(SplitSourceParams, builds=".image_arrays:ImageArrays"):
+class ImageArraysParams(SplitSourceParams, builds=".arrays:ImageArrays"):
     """Images in an array of .npy, .npz or HDF5 files, and an array of the numbers of their classes."""
 
     images: str = param(
@@ -84,7 +84,7 @@ class ImageArraysParams(SplitSourceParams, builds=".image_arrays:ImageArrays"):
     labels: str = param(required=True, help="the same for the classes: whole numbers from 0")
 
 
-class ImageRecordsParams(SplitSourceParams, builds=".image_records:ImageRecords"):
+class ImageRecordsParams(SplitSourceParams, builds=".records:ImageRecords"):
     """Image records, as `scena records write` makes them."""
 
     records: Location = param(
@@ -134,3 +134,52 @@ class ArrayGeneratorParams(DataGeneratorParams, builds=".arrays:ArrayGenerator")
 
     inputs: dict[str, str] = param({}, help="input name: file.npy, file.npz:array or file.h5:array")
     targets: dict[str, str] = param({}, help="target name: file.npy, file.npz:array or file.h5:array")
+
+
+class RecordsParams(SplitSourceParams, builds=".records:Records", stands_in_for=DataGeneratorParams):
+    """TFRecord files, read by index: what `scena records convert` wrote comes back as the same samples."""
+
+    records: str = param(required=True, help="a folder of record files, one file, or a pattern with *; also an address")
+    input_keys: dict[str, str] = param({}, help="input name: name of a feature; default: all that are not targets")
+    target_keys: dict[str, str] = param({}, help="target name: name of a feature")
+
+
+EMBEDDED = ("digits",)
+"""Named data sets that need no TensorFlow."""
+
+
+def try_source(source: Any, mode: PipelineMode) -> None:
+    """Opens one of Scena's own sources and forgets it again; of a source of the user's, only list files are looked at.
+
+    What is read from elsewhere is left alone, because that may take long, and so is what needs TensorFlow.
+
+    Raises:
+        DataError: what opening it in earnest would raise.
+    """
+    import logging  # --help does not need it
+
+    from scena.storage.location import protocol_of
+
+    if not isinstance(source, DataGeneratorParams) or any(protocol_of(text) for text in _texts(source)):
+        return
+    if isinstance(source, NamedDataSetParams) and source.dataset not in EMBEDDED:
+        return
+    own = (type(source).__builds__ or "").startswith("scena.data.")
+    if isinstance(source, ListFileGeneratorParams):
+        from scena.data.sources.lists import ListFileGenerator
+
+        ListFileGenerator(source, mode)
+    elif own and isinstance(source, SplitSourceParams):
+        log = logging.getLogger("scena.data")
+        before = log.disabled
+        log.disabled = True  # it is opened again for the training, whose log file shall have these lines
+        try:
+            source.create(mode)
+        finally:
+            log.disabled = before
+
+
+def _texts(source: DataGeneratorParams) -> list[str]:
+    values = [getattr(source, name) for name in type(source).__params__]
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return [str(item) for item in items if isinstance(item, str) or hasattr(item, "__fspath__")]

@@ -2,21 +2,22 @@
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.data.errors import DataError, SampleError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.processor import Step, steps_of, takes_rng
 from scena.data.sample import Sample
-from scena.data.stages.clock import Clock
 from scena.data.stages.collate import Collator
-from scena.data.stages.guard import ReuseWatch, read_only
-from scena.data.stages.mapping import MappingStep, Skipped, reason, stage_index
-from scena.data.stages.order import Shard, epoch_indices, limited_indices
+from scena.data.stages.feed import Shard, epoch_indices, limited_indices
+from scena.data.stages.mapping import MappingStep, ReuseWatch, Skipped, read_only, reason, user_line
 from scena.data.stages.rng import SampleRandom
 from scena.data.stages.stages import Chunk, Stage, plan_stages
 from scena.params.declare import Params
+
+if TYPE_CHECKING:
+    from scena.data.benchmark import Clock
 
 
 class PipelineContext:
@@ -182,7 +183,7 @@ class PipelineContext:
                 sample = read(index)
             except Exception as error:
                 failure = SampleError(
-                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{stage_index(error)}"
+                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{user_line(error)}"
                 )
                 failure.__cause__ = error
                 self.failed(failure)

@@ -1,7 +1,10 @@
-"""Applying mapping processors to one sample; an error names the processor and the sample."""
+"""Applying mapping processors to a sample. Errors name the processor and the sample; common mistakes of sources and
+processors, which would corrupt data silently, are detected."""
 
 import logging
 from typing import Any
+
+import numpy as np
 
 from scena.data.errors import DataError, SampleError
 from scena.data.processor import Step, takes_rng
@@ -51,7 +54,7 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def stage_index(error: BaseException) -> str:
+def user_line(error: BaseException) -> str:
     """` (FILE:LINE)` of the user's code that an exception came from; empty if there is none."""
     lines = user_lines(error.__traceback__)
     return f" ({lines[-1]})" if lines else ""
@@ -72,7 +75,7 @@ def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, 
                 raise _no_sample(steps[steps.index(step) - 1], current, sample) from error
             kind = DataError if (hint := _hint(error)) else SampleError
             raise kind(
-                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{stage_index(error)}{hint}"
+                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{user_line(error)}{hint}"
             ) from error
     if not isinstance(current, Sample):
         raise _no_sample(steps[-1], current, sample)
@@ -95,3 +98,67 @@ def _known(current: Any, first: Sample) -> str:
     if isinstance(current, Sample) and current.index is not None:
         return current.identity()
     return first.identity()
+
+
+WATCHED = 8
+"""So many samples are watched; a mistake of this kind concerns all of them."""
+
+
+def read_only(sample: Sample) -> Sample:
+    """The sample for processors: dicts of its own, and arrays that cannot be changed in place."""
+    copy = sample._copy()
+    copy.inputs = _read_only(sample.inputs)
+    copy.targets = _read_only(sample.targets)
+    if type(sample.meta) is dict:
+        copy.meta = sample.meta.copy()
+    return copy
+
+
+def _read_only(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.setflags(write=False)
+    elif type(value) is dict:
+        value = value.copy()
+        for name, item in value.items():
+            if isinstance(item, np.ndarray):
+                value[name] = item = item.view()
+                item.setflags(write=False)
+    return value
+
+
+class ReuseWatch:
+    """Notices that making a sample changes the one before it.
+
+    Args:
+        maker: name of the source or processors, for the error.
+    """
+
+    def __init__(self, maker: str) -> None:
+        self._maker = maker
+        self._left = WATCHED
+        self._last: tuple[Sample, dict[str, bytes]] | None = None
+
+    def see(self, sample: Sample) -> "ReuseWatch | None":
+        """Looks at the next sample; returns itself, or None when it has seen enough."""
+        if self._last is not None:
+            before, content = self._last
+            for name, array in _arrays(before).items():
+                if array.tobytes() != content[name]:
+                    raise DataError(
+                        f"{self._maker} uses the array of {name} again: that of {before.identity()} changed when "
+                        f"{sample.identity()} was made, so samples of a batch would be mixed up. Return a new array for each sample."
+                    )
+        self._left -= 1
+        self._last = (sample, {name: array.tobytes() for name, array in _arrays(sample).items()})
+        return self if self._left else None
+
+
+def _arrays(sample: Sample) -> dict[str, np.ndarray]:
+    return {
+        f"{kind}[{name!r}]": value
+        for kind, values in (("inputs", sample.inputs), ("targets", sample.targets))
+        if isinstance(values, dict)
+        for name, value in values.items()
+        if isinstance(value, np.ndarray) and value.dtype != object
+    }

@@ -7,8 +7,8 @@ from scena.data.errors import DataError
 from scena.data.processor import Step
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
-from scena.data.stages.mapping import MappingStep, apply_steps, reason, stage_index
-from scena.data.stages.order import stream_samples
+from scena.data.stages.feed import stream_samples
+from scena.data.stages.mapping import MappingStep, apply_steps, reason, user_line
 from scena.data.stages.rng import SampleRandom, random_state, set_random_state
 from scena.data.stages.stages import Chunk, Stage
 from scena.errors import ScenaError
@@ -93,7 +93,7 @@ class ParallelStage:
         except Exception as error:
             last = taken[-1].identity() if taken else "the start"
             raise DataError(
-                f"{step.name} failed at {last} of chunk {number}: {reason(error)}{stage_index(error)}"
+                f"{step.name} failed at {last} of chunk {number}: {reason(error)}{user_line(error)}"
             ) from error
         result = []
         for part, sample in enumerate(made):
@@ -133,9 +133,7 @@ class GeneratingStep:
             except DataError:
                 raise
             except Exception as error:
-                raise DataError(
-                    f"{self.step.name} failed at {self.last}: {reason(error)}{stage_index(error)}"
-                ) from error
+                raise DataError(f"{self.step.name} failed at {self.last}: {reason(error)}{user_line(error)}") from error
             self.given += 1
             yield sample, self.given - 1, 0
 
@@ -198,7 +196,7 @@ def source_items(context: PipelineContext, epoch: int, start: int) -> Iterator[I
             raise
         except Exception as error:
             raise DataError(
-                f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}{stage_index(error)}"
+                f"{type(generator).__name__} failed after {ordinal} samples: {reason(error)}{user_line(error)}"
             ) from error
         if ordinal >= start:
             yield context.received(sample, ordinal), ordinal, 0

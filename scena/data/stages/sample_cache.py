@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 from google_crc32c import extend, value
 
-from scena.data.engines.workers.codec import dtype_name, dtype_of
-from scena.data.engines.workers.memory import aligned
 from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
-from scena.data.stages.sample_codec import decode, encode, pack_samples, unpack_samples
+from scena.data.stages.sample_codec import aligned, decode, dtype_name, dtype_of, encode, pack_samples, unpack_samples
 
 logger = logging.getLogger("scena.data")
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.sample import Sample
+from scena.data.spec import ArraySpec
 
 Array = np.ndarray[Any, Any]
 encode: Callable[[Any], bytes] = msgspec.msgpack.Encoder().encode
@@ -27,6 +28,7 @@ _TAGS: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "f"}
 _MAKERS: dict[str, Callable[[Any], Any]] = {"l": list, "t": tuple, "s": set, "f": frozenset}
 _TIMES: dict[str, Any] = {"datetime": datetime.datetime, "date": datetime.date, "time": datetime.time}
 _LARGEST = 1 << 63
+ALIGN = 64
 
 
 class NotPlainError(TypeError):
@@ -144,3 +146,24 @@ def unpack_samples(packed: list[Any], arrays: list[Array], records: bool) -> lis
         sample.index = parts[4]
         samples.append(sample)
     return samples
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """A dtype as text."""
+    return dtype.str if dtype.kind != "V" else dtype.name
+
+
+_DTYPES: dict[str, np.dtype[Any]] = {}
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """The dtype that `dtype_name` wrote."""
+    found = _DTYPES.get(name)
+    if found is None:
+        found = _DTYPES[name] = np.dtype(name) if name[0] in "<>|=" else ArraySpec((), name).dtype
+    return found
+
+
+def aligned(offset: int) -> int:
+    """The next offset where an array may start."""
+    return -(-offset // ALIGN) * ALIGN

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from scena.data.image.augment.random import SCALE
+from scena.data.stages.rng import SCALE
 
 cos, sin, sqrt, exp = tf.cos, tf.sin, tf.sqrt, tf.exp
 minimum, maximum = tf.minimum, tf.maximum
@@ -189,3 +190,45 @@ def _across(values: Any, image: Any) -> Any:
     values = tf.convert_to_tensor(values)
     row = values[..., 0, :] if values.shape.rank > 1 else values
     return tf.tile(row, [1] * (row.shape.rank - 1) + [size(image)[1]])
+
+
+_FIRST, _SECOND = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_ALL = (1 << 64) - 1
+_LOW = (1 << 32) - 1
+
+
+def sample_keys(seed: int, epoch: Any, ordinals: Any, processor: int) -> Any:
+    """What `random.keys_of` gives for an epoch and ordinals that are tensors of int64."""
+    ordinals = tf.cast(ordinals, tf.uint64)
+    same = tf.zeros_like(ordinals)
+    # numpy counts up before its first draw
+    words = [same + _word(1), same + _word(processor), same, ordinals]
+    keys = [_word(seed), tf.cast(epoch, tf.uint64)]
+    for number in range(10):
+        low_high = _product(words[0], _FIRST), _product(words[2], _SECOND)
+        (first_low, first_high), (second_low, second_high) = low_high
+        key = [one + _word(weyl * number) for one, weyl in zip(keys, _WEYL, strict=True)]
+        words = [_xor(second_high, words[1], key[0]), second_low, _xor(first_high, words[3], key[1]), first_low]
+    return words[0]
+
+
+def _word(value: int) -> Any:
+    return tf.constant(np.uint64(value & _ALL))
+
+
+def _xor(first: Any, second: Any, third: Any) -> Any:
+    return tf.bitwise.bitwise_xor(tf.bitwise.bitwise_xor(first, second), third)
+
+
+def _product(value: Any, factor: int) -> tuple[Any, Any]:
+    """The low and the high 64 bits of a product, from products of halves."""
+    mask, half = _word(_LOW), _word(32)
+    low, high = tf.bitwise.bitwise_and(value, mask), tf.bitwise.right_shift(value, half)
+    factor_low, factor_high = _word(factor & _LOW), _word(factor >> 32)
+    ends, one, other = low * factor_low, low * factor_high, high * factor_low
+    middle = (
+        tf.bitwise.right_shift(ends, half) + tf.bitwise.bitwise_and(one, mask) + tf.bitwise.bitwise_and(other, mask)
+    )
+    top = high * factor_high + tf.bitwise.right_shift(one, half) + tf.bitwise.right_shift(other, half)
+    return value * _word(factor), top + tf.bitwise.right_shift(middle, half)

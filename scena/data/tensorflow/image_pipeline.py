@@ -18,12 +18,12 @@ from scena.data.errors import DataError
 from scena.data.generator import as_generator
 from scena.data.image.augment.operations import Cropping, OperationList, Resize
 from scena.data.image.augment.params import AugmentParams, ImagePipelineParams
-from scena.data.image.augment.random import keys_of
 from scena.data.params import PipelineMode
 from scena.data.pipeline import DataPipeline
-from scena.data.sources.image_records import ImageRecords
+from scena.data.sources.records import ImageRecords
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
+from scena.data.stages.rng import keys_of
 from scena.data.stages.sample_cache import StoredSamples
 from scena.data.tensorflow import augment_ops as tensors
 from scena.params.errors import ParamsError

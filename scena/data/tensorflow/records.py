@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from scena.data.errors import DataError
 from scena.data.records.files import RecordFile
-from scena.data.records.infer import infer_schema
 from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
-from scena.data.records.record_set import RecordSet, find_files, find_schema
+from scena.data.records.record_set import RecordSet, find_files, find_schema, infer_schema
 from scena.data.records.schema import DatasetLeaf, Schema, build, make_structure
 from scena.data.records.writing import write_records
 from scena.storage.location import is_remote, protocol_of

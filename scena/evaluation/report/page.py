@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from scena.escaping import visible
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.report.collect import Collected, Example
 from scena.evaluation.report.plots import (
@@ -21,6 +20,7 @@ from scena.evaluation.report.plots import (
     png,
 )
 from scena.model.tensorboard_data import plain_result
+from scena.terminal import visible
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scena.errors import ScenaError
-from scena.escaping import one_line
+from scena.terminal import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,10 +7,9 @@ from typing import Any
 
 from scena.experiments.errors import ExperimentError
 from scena.experiments.sheets.sheet import Flag, SheetRun, as_word, checked, read_grid, split_words
-from scena.params.errors import ParamsError
+from scena.params.errors import ParamsError, did_you_mean
 from scena.params.files.files import document_of
 from scena.params.files.overlay import Section
-from scena.params.spelling import did_you_mean
 
 MOST_BYTES = 100 << 20
 MOST_CELLS = 1_000_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scena.experiments.errors import ExperimentError
-from scena.params.spelling import did_you_mean
+from scena.params.errors import did_you_mean
 
 HEADINGS = ("USER", "RESULT", "SKIP", "SCRIPT", "ID", "CLEANUP", "PARAMS")
 REQUIRED = ("SCRIPT", "ID", "PARAMS")

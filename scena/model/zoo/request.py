@@ -9,7 +9,7 @@ from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS, Entry
 from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Tensor
 from scena.model.zoo.params import SMALLEST_FACTOR, AlgebraParams, DataFormat, Framework, Leave, WayOut
-from scena.params.spelling import did_you_mean
+from scena.params.errors import did_you_mean
 
 
 class Request(NamedTuple):

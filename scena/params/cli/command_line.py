@@ -4,13 +4,12 @@ import sys
 import typing
 from typing import Any, Generic, TypeVar
 
-from scena.params.cli.settable import sentence
+from scena.params.cli.settable import COMMAND_LINE, Origins, sentence
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
 from scena.params.files.overlay import Entry, merge_into
-from scena.params.origins import COMMAND_LINE, Origins
 from scena.params.tree import build, default_raw, to_raw
 from scena.params.type_kinds import peel
 

@@ -11,10 +11,9 @@ import typing
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from scena.params.cli.settable import Index, Node
+from scena.params.cli.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
-from scena.params.origins import COMMAND_LINE, DEFAULT, Origins
 from scena.params.selection import CLASS, class_of, named_choices
 from scena.params.selection import listed as listed_choices
 from scena.params.tree import to_raw

@@ -142,9 +142,7 @@ def _declared(node: Node) -> str:
 
 
 class Where:
-    """How errors call a place: this plain one uses the dotted path; files and the command line know more (see
-    origins.py).
-    """
+    """How errors name a parameter: here by its dotted path; `Origins` knows files, lines and flags."""
 
     def error(self, path: Path, message: str) -> str:
         """`message` with its place in front."""
@@ -157,3 +155,38 @@ def sentence(name: str, message: str) -> str:
     if not name:
         return message
     return f"{name} {message}" if message.startswith(("is ", "must ")) else f"{name}: {message}"
+
+
+DEFAULT, COMMAND_LINE = "default", "command line"
+
+
+class Origins(Where):
+    """Path -> "default", "runs.yaml:12 (set big)" or "command line"."""
+
+    def __init__(self, raw: dict[str, Any], cls: type[Params]) -> None:
+        self.raw, self.cls = raw, cls
+        self.known: dict[Path, str] = {}
+
+    def set(self, path: Path, origin: str, *, replaced: bool = False) -> None:
+        """Notes who set a path; `replaced`: and everything below it starts anew."""
+        if replaced:
+            self.known = {other: label for other, label in self.known.items() if other[: len(path)] != path}
+        self.known[path] = origin
+
+    def get(self, path: Path) -> str:
+        """Who set the value at exactly this path."""
+        return self.known.get(path, DEFAULT)
+
+    def error(self, path: Path, message: str) -> str:
+        """`--flag: message`, or `file:line: name: message` for a value that came from a file."""
+        name = Index(self.raw, self.cls).name_of(path)
+        origin = next(
+            (self.known[path[:length]] for length in range(len(path), 0, -1) if path[:length] in self.known), DEFAULT
+        )
+        if origin in (DEFAULT, COMMAND_LINE) or message.startswith("is required"):
+            return sentence(f"--{name}" if name else "", message)
+        return f"{origin}: {sentence(name, message)}"
+
+    def by_name(self) -> dict[str, str]:
+        """The canonical name of every value of the tree -> who set it."""
+        return {node.name: self.get(node.path) for node in Index(self.raw, self.cls).nodes}

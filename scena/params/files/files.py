@@ -9,15 +9,13 @@ one, of this file or (`extends: FILE:SET`) of a file whose path is relative to t
 import os
 from typing import Any, NamedTuple, TypeVar
 
-from scena.params.cli.settable import Index
+from scena.params.cli.settable import Index, Origins
 from scena.params.declare import Params
-from scena.params.errors import ParamsError
+from scena.params.errors import ParamsError, did_you_mean
 from scena.params.files.overlay import Section, entries_of, merge_into, nest_instead
+from scena.params.files.spellings import spellings_of
 from scena.params.files.yaml_reader import read
-from scena.params.origins import Origins
 from scena.params.selection import CLASS
-from scena.params.spelling import did_you_mean
-from scena.params.spellings import spellings_of
 from scena.params.tree import build, to_raw
 
 P = TypeVar("P", bound=Params)

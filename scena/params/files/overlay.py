@@ -9,13 +9,12 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from scena.params.cli.settable import Index, Node, Path, sentence
+from scena.params.cli.settable import COMMAND_LINE, Index, Node, Origins, Path, sentence
 from scena.params.cli.unknown import unknown_name
 from scena.params.cli.words import Raw, from_words
 from scena.params.convert import Mismatch, convert, shown
 from scena.params.declare import Params
 from scena.params.errors import ParamsError
-from scena.params.origins import COMMAND_LINE, Origins
 from scena.params.selection import CLASS, candidates, class_of, find, listed, unknown_class
 from scena.params.tree import default_raw
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, peel
@@ -118,7 +117,7 @@ class _Layer:
 
     def translate(self) -> None:
         """Says foreign spellings in our own."""
-        from scena.params.spellings import spellings_of, translated
+        from scena.params.files.spellings import spellings_of, translated
 
         if foreign := spellings_of(self.index):
             self.pending = translated(self.pending, foreign)

@@ -9,10 +9,9 @@ from typing import Any
 
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch, convert
-from scena.params.errors import ParamsError
+from scena.params.errors import ParamsError, did_you_mean
 from scena.params.files.overlay import Entry
-from scena.params.spelling import did_you_mean
-from scena.params.spellings import Spellings
+from scena.params.files.spellings import Spellings
 
 RENAMED = {
     "model_name": ["model.name"],

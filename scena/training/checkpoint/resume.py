@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from scena.data.rules import tell_of_rules
+from scena.data.params import tell_of_rules
 from scena.model.state.layer_state import LayerState
 from scena.params import to_raw
-from scena.params.facts import affects_results
+from scena.params.tree import affects_results
 from scena.storage.code_fingerprints import CodeChange
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE, run_paths, saved_model
 from scena.training.checkpoint.param_changes import Change, compare, compare_code, record

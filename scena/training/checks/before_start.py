@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from scena.backends.selection import check_present
-from scena.data.opening import try_source
 from scena.data.params import PipelineMode
+from scena.data.sources.params import try_source
 from scena.storage.code_fingerprints import stored_fingerprints
 from scena.storage.run_layout import STATE_FILE, run_paths
 from scena.training.checkpoint.param_changes import compare_code

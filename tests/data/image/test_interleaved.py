@@ -16,11 +16,11 @@ import pytest
 from scena.data import Cursor, DataError, PipelineMode
 from scena.data.image.augment import params as p
 from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
-from scena.data.image.augment.random import keys_of
 from scena.data.image.database import ImageData
 from scena.data.image.params import WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.sources.params import ImageRecordsParams
+from scena.data.stages.rng import keys_of
 from scena.params import ParamsError
 from scena.storage.location import Location
 from tests.data.image.pictures import class_folders
@@ -65,7 +65,7 @@ def names(batches: list[Any]) -> list[str]:
 def test_random_numbers_are_those_of_python() -> None:
     import tensorflow as tf
 
-    from scena.data.tensorflow.augment_random import sample_keys
+    from scena.data.tensorflow.augment_ops import sample_keys
 
     for seed, epoch, processor in ((0, 0, 0), (7, 3, 2), (2**31 - 1, 12, 1 << 40)):
         ordinals = [0, 1, 5, 10**6]

@@ -10,8 +10,7 @@ from scena.commands.main import main
 from scena.data import DataError, PipelineMode, Sample
 from scena.data.generator import SequenceGenerator
 from scena.data.records.convert import write_source
-from scena.data.records.params import RecordsParams
-from scena.data.sources.params import ImageFilesParams, ImageRecordsParams, ListFileGeneratorParams
+from scena.data.sources.params import ImageFilesParams, ImageRecordsParams, ListFileGeneratorParams, RecordsParams
 from scena.params.selection import candidates
 from scena.params.type_kinds import kind_of
 from scena.scenario.finding import find_scenario

@@ -7,10 +7,10 @@ import pytest
 
 from scena.data import ArraySpec, DataBase, DataBaseParams, DataError, DataPipelineParams, PipelineMode
 from scena.data.records.leaf import Leaf
-from scena.data.records.params import RecordsParams
 from scena.data.records.schema import Schema
-from scena.data.records.source import Records
 from scena.data.records.writing import write_records
+from scena.data.sources.params import RecordsParams
+from scena.data.sources.records import Records
 
 SCHEMA = Schema({"x": Leaf("x", "float32", (None,)), "y": Leaf("y", "int64", ())})
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import meta_and_size
-from scena.data.engines.workers.memory import Bytes, SharedMemory, aligned
+from scena.data.engines.workers.memory import Bytes, SharedMemory
 from scena.data.errors import DataError
 from scena.data.sample import Sample
 from scena.data.stages.collate import Layout, split
@@ -19,7 +19,10 @@ from scena.data.stages.context import PipelineContext
 from scena.data.stages.sample_codec import (
     WHAT_TRAVELS,
     NotPlainError,
+    aligned,
     decode,
+    dtype_name,
+    dtype_of,
     encode,
     pack,
     pack_samples,
@@ -99,24 +102,6 @@ def array_at(view: Bytes, placed: Placed) -> Array:
     """An array of a slot, not copied."""
     shape, name, start = placed
     return np.ndarray(shape, dtype_of(name), view.data, start)
-
-
-def dtype_name(dtype: np.dtype[Any]) -> str:
-    """A dtype as text."""
-    return dtype.str if dtype.kind != "V" else dtype.name
-
-
-_DTYPES: dict[str, np.dtype[Any]] = {}
-
-
-def dtype_of(name: str) -> np.dtype[Any]:
-    """The dtype that `dtype_name` wrote."""
-    found = _DTYPES.get(name)
-    if found is None:
-        from scena.data.spec import ArraySpec
-
-        found = _DTYPES[name] = np.dtype(name) if name[0] in "<>|=" else ArraySpec((), name).dtype
-    return found
 
 
 def write_batch(context: PipelineContext, writer: SlotWriter, chunk: Chunk) -> Any:

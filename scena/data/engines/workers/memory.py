@@ -17,7 +17,6 @@ from scena.data.errors import DataError
 STRIDE = 1 << 36
 """Address space of a slot in the file (64 GiB); it costs nothing until it is used."""
 SLOTS = 4096
-ALIGN = 64
 _PAGE = 1 << 16
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -115,8 +114,3 @@ class Lease:
 def lease(pool: SlotPool | Returns, memory: SharedMemory, stored: Stored) -> Bytes:
     """The content of a slot up to the end of its header; the slot is given back with the last array that looks into it."""
     return Lease(pool, stored.slot, memory.view(stored.slot, stored.start + stored.length)).bytes()
-
-
-def aligned(offset: int) -> int:
-    """The next offset where an array may start."""
-    return -(-offset // ALIGN) * ALIGN

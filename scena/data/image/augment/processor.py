@@ -9,11 +9,11 @@ from scena.data.errors import DataError
 from scena.data.image.augment import arrays
 from scena.data.image.augment.operations import OperationList
 from scena.data.image.augment.params import AugmentParams, DecodeImageParams
-from scena.data.image.augment.random import key_of, uniforms
 from scena.data.image.prepare import to_eight_bits
 from scena.data.params import DataBaseParams, PipelineMode
 from scena.data.processor import MappingDataProcessor
 from scena.data.sample import Sample
+from scena.data.stages.rng import key_of, uniforms
 
 
 def decode_image(data: bytes, channels: int = 3) -> np.ndarray:

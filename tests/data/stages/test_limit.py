@@ -10,7 +10,7 @@ import pytest
 from scena.data import PipelineMode
 from scena.data.params import DataGeneratorParams
 from scena.data.sources.params import ListFileGeneratorParams
-from scena.data.stages.selection import representative_order
+from scena.data.stages.feed import representative_order
 from tests.data.toys import LinesParams, NumbersParams, NumberStreamParams, sequence, toy_pipeline
 
 TRAINING, EVALUATION, PREDICTION = PipelineMode.TRAINING, PipelineMode.EVALUATION, PipelineMode.PREDICTION

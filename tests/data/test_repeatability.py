@@ -22,9 +22,9 @@ from scena.data import (
     Sample,
     SequentialProcessorPipelineParams,
 )
+from scena.data.repeatability import changing_part, same_samples
 from scena.data.sources.params import ListFileGeneratorParams
 from scena.data.stages.context import PipelineContext
-from scena.data.stages.repeating import changing_part, same_samples
 from scena.params import param
 
 
