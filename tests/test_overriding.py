@@ -40,7 +40,7 @@ def test_a_method_with_almost_the_right_name_is_refused(base: type, name: str, m
     with pytest.raises(TypeError) as failure:
         type("Mine", (base,), {name: method})
     assert str(failure.value) == (
-        f"Mine.{name} is called by nobody; did you mean {meant}? If it is a method of your own, give it another name."
+        f"Mine.{name} is never called; did you mean {meant}? If it is a method of your own, rename it."
     )
     type("Mine", (base,), {name: method, meant: method})  # then it is one of its own
     type("Mine", (type("Parent", (base,), {meant: method}),), {name: method})

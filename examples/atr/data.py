@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.errors import DataError
+from scena import ArraySpec, DataBase, DataError, PipelineMode, RandomAccessGenerator, Sample
 
 from .params import AtrDataParams, LineFilesParams
 
@@ -33,15 +32,19 @@ class LineFiles(RandomAccessGenerator[LineFilesParams]):
 class AtrData(DataBase[AtrDataParams]):
     """A line is (width, height); a text is a row of numbers of characters, 0 is nothing."""
 
+    targets = {"text": ArraySpec((None,), "int32"), "length": ArraySpec((), "int32")}
+
     def characters(self) -> str:
         """The characters of the codec; character number n + 1 is characters[n]."""
         return read_codec(self.params)
 
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
+    def input_specs(self) -> dict[str, ArraySpec]:
         return {"img": ArraySpec((None, self.params.line_height), "uint8"), "width": ArraySpec((), "int32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"text": ArraySpec((None,), "int32"), "length": ArraySpec((), "int32")}
+    def describe(self, sample: Sample) -> str:
+        if sample.targets:
+            return f"{sample.targets['string']!r} was read as {sample.outputs['text']!r}"
+        return f"{sample.meta}: {sample.outputs['text']}"
 
 
 def read_codec(params: AtrDataParams) -> str:

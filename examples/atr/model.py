@@ -1,15 +1,12 @@
 """CNN, LSTM and CTC."""
 
-from collections.abc import Callable
 from typing import Any
 
 from keras import layers, ops
 
-from scena import GraphBase, ModelBase, Sample
+from scena import GraphBase, ModelBase, Tensors
 
 from .params import AtrModelParams, Beam
-
-Tensors = dict[str, Any]
 
 
 class AtrGraph(GraphBase[AtrModelParams]):
@@ -55,19 +52,10 @@ class AtrGraph(GraphBase[AtrModelParams]):
 class AtrModel(ModelBase[AtrModelParams]):
     """Learns text without knowing where its characters stand; the best model has the lowest character error rate."""
 
-    def create_graph(self, characters: int) -> AtrGraph:  # type: ignore[override]
-        return AtrGraph(self.params, characters)
+    graph = AtrGraph
+    best = ("min", "lav_cer")
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {
             "loss": ops.ctc_loss(targets["text"], outputs["logits"], targets["length"], outputs["length"], mask_index=0)
         }
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "min", "lav_cer"
-
-    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{sample.targets['string']!r} was read as {sample.outputs['text']!r}")
-
-    def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{sample.meta}: {sample.outputs['text']}")

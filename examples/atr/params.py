@@ -17,7 +17,6 @@ from scena import (
     TrainerPipelineParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
 
 HERE = Path(__file__).parent
 
@@ -59,15 +58,9 @@ class AtrDataParams(DataBaseParams, builds=".data:AtrData"):
 
     line_height: int = param(32, ge=8, help="height that lines are scaled to")
     codec: Resource = param(Resource(HERE / "codec.txt"), help="a text file with all characters, in one line")
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[LoadLineParams(), ScaleLineParams()]),
-        help="processors before the model",
-    )
-    post_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(
-            processors=[DecodeTextParams(modes={PipelineMode.EVALUATION, PipelineMode.PREDICTION})]
-        ),
-        help="processors after the model",
+    pre_proc = SequentialProcessorPipelineParams(processors=[LoadLineParams(), ScaleLineParams()])
+    post_proc = SequentialProcessorPipelineParams(
+        processors=[DecodeTextParams(modes={PipelineMode.EVALUATION, PipelineMode.PREDICTION})]
     )
 
 
@@ -94,7 +87,7 @@ class AtrModelParams(ModelBaseParams, builds=".model:AtrModel"):
     decoder: DecoderParams = param(Greedy(), help="how text is read from the output")
 
 
-class AtrEvaluatorParams(EvaluatorParams):
+class AtrEvaluatorParams(EvaluatorParams, builds=".evaluator:CharacterErrors"):
     """Character error rate."""
 
 

@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from scena import MappingDataProcessor, PipelineMode, Sample
-from scena.data.errors import DataError
-from scena.data.params import DataBaseParams
+from scena import DataBaseParams, DataError, MappingDataProcessor, PipelineMode, Sample
 
 from .data import decode, read_codec
 from .params import AtrDataParams, DecodeTextParams, LoadLineParams, ScaleLineParams

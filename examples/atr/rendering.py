@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from scena import PipelineMode, RandomAccessGenerator, Sample
-from scena.data.errors import DataError
+from scena import DataError, PipelineMode, RandomAccessGenerator, Sample
 
 from .params import RenderedParams
 

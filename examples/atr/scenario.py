@@ -2,19 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scena import DataGeneratorParams, ScenarioBase, TrainerParams
-from scena.training.schedules.params import CosineDecay
-from scena.training.trigger import Trigger
+from scena import CosineDecay, ScenarioBase, TrainerParams, Trigger
 
 from .params import AtrPipelines, AtrScenarioParams, LineFilesParams
 
 if TYPE_CHECKING:
     from .data import AtrData
-    from .evaluator import CharacterErrors
 
 
 class AtrScenario(ScenarioBase[AtrScenarioParams, AtrPipelines]):
     """Reads lines of text from pictures."""
+
+    predict_source = LineFilesParams
 
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[AtrScenarioParams, AtrPipelines]:
@@ -24,15 +23,5 @@ class AtrScenario(ScenarioBase[AtrScenarioParams, AtrPipelines]):
         params.lav_every_n, params.val_every_n = Trigger(1), Trigger(0)  # LAV measures the loss too
         return params
 
-    @classmethod
-    def default_predict_source(cls, pipelines: AtrPipelines) -> DataGeneratorParams:
-        return LineFilesParams()
-
-    def graph_kwargs(self, data: "AtrData") -> dict[str, Any]:  # type: ignore[override]
+    def graph_kwargs(self, data: "AtrData") -> dict[str, Any]:
         return {"characters": len(data.characters())}
-
-    @classmethod
-    def evaluator_cls(cls) -> "type[CharacterErrors]":
-        from .evaluator import CharacterErrors
-
-        return CharacterErrors

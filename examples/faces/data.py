@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.errors import DataError
-from scena.data.image.listing import images_in_tree
+from scena import ArraySpec, DataBase, DataError, PipelineMode, RandomAccessGenerator, Sample
+from scena.data.image import images_in_tree
 from scena.data.records import RecordSet
 
 from .params import DrawnParams, FaceDataParams, FaceFilesParams, FaceRecordsParams, FolderParams
@@ -107,11 +106,18 @@ class FaceFiles(RandomAccessGenerator[FaceFilesParams]):
 class FaceData(DataBase[FaceDataParams]):
     """A picture and the number of a person."""
 
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
+    targets = {"label": ArraySpec((), "int32")}
+    _first: tuple[str, np.ndarray] | None = None  # what predicted faces are compared with
+
+    def input_specs(self) -> dict[str, ArraySpec]:
         return {"image": ArraySpec((self.params.size, self.params.size, 3), "uint8")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"label": ArraySpec((), "int32")}
+    def describe_prediction(self, sample: Sample) -> str:
+        embedding = sample.outputs["embedding"]
+        if self._first is None:
+            self._first = str(sample.meta), embedding
+        name, first = self._first
+        return f"{sample.meta}: {float(embedding @ first):.3f} like {name}"
 
 
 def chosen_people(count: int, held_out: float, mode: PipelineMode, where: str) -> tuple[range, int]:

@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from scena import Sample
-from scena.evaluation.report.plots import new_figure
-from scena.evaluation.verification.evaluator import VerificationEvaluator
+from scena import Sample, VerificationEvaluator, new_figure
 
 from .params import FaceEvaluatorParams
 

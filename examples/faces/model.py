@@ -1,21 +1,21 @@
 """Embeddings: a network that is trained to tell people apart, and then compares people it has never seen."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 from keras import layers, ops
 
-from scena import GenericGraphBase, ModelBase, Sample, TrainingModel
-from scena.model.metric_learning import EmbeddingAccuracy, create_center_loss, create_head, normalised
-from scena.model.metric_learning.params import SoftmaxCenterParams
-from scena.model.precision import full_precision
+from scena import GenericGraphBase, ModelBase, Tensors, TrainingModel, full_precision
+from scena.model.metric_learning import (
+    EmbeddingAccuracy,
+    SoftmaxCenterParams,
+    create_center_loss,
+    create_head,
+    normalised,
+)
 from scena.model.zoo import create_network
 
 from .params import FaceModelParams, IResNet, SmallCNN
-
-Tensors = dict[str, Any]
 
 
 class FaceGraph(GenericGraphBase[FaceModelParams]):
@@ -79,36 +79,22 @@ class HeldOutModel(TrainingModel):
 class FaceModel(ModelBase[FaceModelParams]):
     """The best model is the one that errs least about people it was not trained on."""
 
-    def __init__(self, params: FaceModelParams) -> None:
-        super().__init__(params)
-        self._first: tuple[str, np.ndarray] | None = None
-
-    def create_graph(self, size: int) -> FaceGraph:  # type: ignore[override]
-        return FaceGraph(self.params, size)
+    graph = FaceGraph
+    best = ("min", "lav_eer")
 
     def training_model_cls(self) -> type[HeldOutModel]:
         return HeldOutModel
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         label, logits = targets["label"], outputs["logits"]
         losses = {
             "cross_entropy": keras.losses.sparse_categorical_crossentropy(label, logits, from_logits=True),
         }
         return {**losses, "center": outputs["center"]} if "center" in outputs else losses
 
-    def _loss_weights(self) -> dict[str, float]:
+    def loss_weights(self) -> dict[str, float]:
         head = self.params.head
         return {"center": head.weight} if isinstance(head, SoftmaxCenterParams) else {}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {"acc": keras.metrics.sparse_categorical_accuracy(targets["label"], outputs["logits"])}
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "min", "lav_eer"
-
-    def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        embedding = sample.outputs["embedding"]
-        if self._first is None:
-            self._first = str(sample.meta), embedding
-        name, first = self._first
-        print_fn(f"{sample.meta}: {float(embedding @ first):.3f} like {name}")

@@ -13,11 +13,10 @@ from scena import (
     ScenarioBaseParams,
     SequentialProcessorPipelineParams,
     TrainValParams,
+    VerificationParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
-from scena.evaluation.verification.params import VerificationParams
-from scena.model.metric_learning.params import ArcFaceParams, HeadParams
+from scena.model.metric_learning import ArcFaceParams, HeadParams
 
 
 class FaceSourceParams(DataGeneratorParams, abstract=True):
@@ -61,7 +60,7 @@ class LoadFaceParams(DataProcessorParams, builds=".processors:LoadFace"):
 class VaryParams(DataProcessorParams, builds=".processors:Vary"):
     """Data augmentation: mirrors, moves and lights faces at random."""
 
-    modes: set[PipelineMode] = param({PipelineMode.TRAINING}, help="modes in which the processor is applied")
+    modes = {PipelineMode.TRAINING}
     pixels: int = param(3, ge=0, help="moves by at most so many pixels")
     light: float = param(0.2, ge=0, lt=1, help="makes brighter or darker by at most this share")
 
@@ -70,10 +69,7 @@ class FaceDataParams(DataBaseParams, builds=".data:FaceData"):
     """Square pictures in colour, and the numbers of people."""
 
     size: int = param(48, ge=16, help="pixels of each side")
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[LoadFaceParams(), VaryParams()]),
-        help="processors before the model",
-    )
+    pre_proc = SequentialProcessorPipelineParams(processors=[LoadFaceParams(), VaryParams()])
 
 
 class EmbedderParams(Params, abstract=True):
@@ -103,7 +99,7 @@ class FaceModelParams(ModelBaseParams, builds=".model:FaceModel"):
     people: int = param(0, ge=0, help="people to tell apart in training (0: as many as the training data has)")
 
 
-class FaceEvaluatorParams(VerificationParams):
+class FaceEvaluatorParams(VerificationParams, builds=".evaluator:FaceEvaluator"):
     """Verification of people who were not trained on."""
 
     hardest: int = param(6, ge=0, help="how many of the most and least alike pairs the report shows")

@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scena import DataGeneratorParams, PipelineMode, ScenarioBase, TrainerParams
-from scena.training.schedules.params import CosineDecay
-from scena.training.trigger import Trigger
+from scena import CosineDecay, PipelineMode, ScenarioBase, TrainerParams, Trigger
 
 from .params import FaceFilesParams, FacePipelines, FaceScenarioParams
 
@@ -12,11 +10,12 @@ if TYPE_CHECKING:
     from scena import Trainer
 
     from .data import FaceData
-    from .evaluator import FaceEvaluator
 
 
 class FaceScenario(ScenarioBase[FaceScenarioParams, FacePipelines]):
     """Learns what makes two pictures show the same person."""
+
+    predict_source = FaceFilesParams
 
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[FaceScenarioParams, FacePipelines]:
@@ -32,15 +31,5 @@ class FaceScenario(ScenarioBase[FaceScenarioParams, FacePipelines]):
         params.scenario.model.people = params.scenario.model.people or source.people
         return super().create_trainer(params)
 
-    @classmethod
-    def default_predict_source(cls, pipelines: FacePipelines) -> DataGeneratorParams:
-        return FaceFilesParams()
-
-    def graph_kwargs(self, data: "FaceData") -> dict[str, Any]:  # type: ignore[override]
+    def graph_kwargs(self, data: "FaceData") -> dict[str, Any]:
         return {"size": data.params.size}
-
-    @classmethod
-    def evaluator_cls(cls) -> "type[FaceEvaluator]":
-        from .evaluator import FaceEvaluator
-
-        return FaceEvaluator

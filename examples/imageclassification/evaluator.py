@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scena.scenario.classification.evaluator import ClassificationEvaluator
+from scena.scenario.classification import ClassificationEvaluator
 
 
 class FlowersEvaluator(ClassificationEvaluator):

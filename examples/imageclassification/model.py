@@ -1,17 +1,13 @@
 """The network, its loss and its metric, and how an answer is shown."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import layers, ops
 
-from scena import GraphBase, ModelBase, Sample
+from scena import GraphBase, ModelBase, Tensors
 
-from .data import FlowersData
 from .params import FlowersModelParams
-
-Tensors = dict[str, Any]
 
 
 class FlowersGraph(GraphBase[FlowersModelParams]):
@@ -37,26 +33,12 @@ class FlowersGraph(GraphBase[FlowersModelParams]):
 class FlowersModel(ModelBase[FlowersModelParams]):
     """Tells pictures apart."""
 
-    def create_graph(self, n_classes: int) -> FlowersGraph:  # type: ignore[override]
-        return FlowersGraph(self.params, n_classes, name="graph")
+    graph = FlowersGraph
+    best = ("max", "acc")
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         loss = keras.losses.sparse_categorical_crossentropy
         return {"loss": loss(targets["label"], outputs["logits"], from_logits=True)}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {"acc": keras.metrics.sparse_categorical_accuracy(targets["label"], outputs["pred"])}
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "acc"
-
-    def _print_evaluate(self, sample: Sample, data: FlowersData, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{_answer(sample, data)}, and it is {data.name_of(int(sample.targets['label']))}")
-
-    def _print_prediction(self, sample: Sample, data: FlowersData, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(_answer(sample, data))
-
-
-def _answer(sample: Sample, data: FlowersData) -> str:
-    label = int(sample.outputs["class"])
-    return f"{sample.meta['name']}: most likely {data.name_of(label)} with {sample.outputs['pred'][label]:.1%}"

@@ -1,7 +1,15 @@
 """What can be set. Pure Python: `scena train examples.imageclassification --help` needs nothing else."""
 
-from scena import ModelBaseParams, ScenarioBaseParams, param
-from scena.data.image.augment.params import (
+from scena import (
+    ImageFilesParams,
+    ImagePipelines,
+    Location,
+    ModelBaseParams,
+    ScenarioBaseParams,
+    SplitSourceParams,
+    param,
+)
+from scena.data.image import (
     ColorJitterParams,
     ImageDataParams,
     ImagePipelineParams,
@@ -9,10 +17,7 @@ from scena.data.image.augment.params import (
     RandomRotateParams,
     TranslateParams,
 )
-from scena.data.sources.params import ImageFilesParams, SplitSourceParams
-from scena.scenario.classification.params import ClassificationEvaluatorParams
-from scena.storage.location import Location
-from scena.training.pipelines import ImagePipelines
+from scena.scenario.classification import ClassificationEvaluatorParams
 
 
 class FlowersPipelines(ImagePipelines):
@@ -53,7 +58,11 @@ class FlowersModelParams(ModelBaseParams, builds=".model:FlowersModel"):
     dropout: float = param(0.2, ge=0, lt=1, help="share of the features that is dropped in training")
 
 
+class FlowersEvaluatorParams(ClassificationEvaluatorParams, builds=".evaluator:FlowersEvaluator"):
+    """Accuracy by class, and of the worst one."""
+
+
 class FlowersScenarioParams(ScenarioBaseParams[FlowersDataParams, FlowersModelParams]):
     """Telling pictures apart."""
 
-    evaluator: ClassificationEvaluatorParams = param(flat=True, help="accuracy by class")
+    evaluator: FlowersEvaluatorParams = param(flat=True, help="accuracy by class")

@@ -3,20 +3,19 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena import DataGeneratorParams, PipelineMode, ScenarioBase, TrainerParams
-from scena.data.errors import DataError
-from scena.scenario.classification.params import PictureFilesParams
+from scena import DataError, PipelineMode, ScenarioBase, TrainerParams
+from scena.scenario.classification import PictureFilesParams
 
 from .params import FlowersPipelines, FlowersScenarioParams
 
 if TYPE_CHECKING:
     from scena import DataBase, Trainer
 
-    from .evaluator import FlowersEvaluator
-
 
 class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
     """Tells pictures apart that lie in a folder for each class, for example photographs of flowers."""
+
+    predict_source = PictureFilesParams
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[FlowersScenarioParams, FlowersPipelines]) -> "Trainer":
@@ -31,18 +30,8 @@ class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
         params.scenario.data.class_names = list(source.classes)
         return super().create_trainer(params)
 
-    @classmethod
-    def default_predict_source(cls, pipelines: FlowersPipelines) -> DataGeneratorParams:
-        return PictureFilesParams()
-
     def graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
         return {"n_classes": len(data.params.class_names)}
 
     def evaluator_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
         return {"names": data.params.class_names}
-
-    @classmethod
-    def evaluator_cls(cls) -> "type[FlowersEvaluator]":
-        from .evaluator import FlowersEvaluator
-
-        return FlowersEvaluator

@@ -6,7 +6,7 @@ import numpy as np
 
 from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
 
-from .codec import ANSWER, encode
+from .codec import ANSWER, decode, encode
 from .params import DatesDataParams, DatesParams, TextsParams
 
 FORMS = ("%d %B %Y", "%-d %B %Y", "%B %-d, %Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%A %d %B %Y", "%m/%d/%y")
@@ -38,8 +38,8 @@ class Texts(RandomAccessGenerator[TextsParams]):
 class DatesData(DataBase[DatesDataParams]):
     """The text is padded to the longest of its batch."""
 
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"text": ArraySpec((None,), "int32")}
+    inputs = {"text": ArraySpec((None,), "int32")}
+    targets = {"answer": ArraySpec((ANSWER,), "int32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"answer": ArraySpec((ANSWER,), "int32")}
+    def describe(self, sample: Sample) -> str:
+        return f"{sample.meta} -> {decode(sample.outputs['answer'])}"

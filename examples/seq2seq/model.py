@@ -1,15 +1,14 @@
 """Training sees the right answer (teacher forcing); prediction has only what it wrote so far."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import layers, ops
 
-from scena import GenericGraphBase, ModelBase, Sample
+from scena import GenericGraphBase, ModelBase, Tensors
 
-from .codec import ANSWER, SIZE, START, decode
-from .params import DatesModelParams, Tensors
+from .codec import ANSWER, SIZE, START
+from .params import DatesModelParams
 
 
 class DatesGraph(GenericGraphBase[DatesModelParams]):
@@ -57,20 +56,12 @@ class DatesGraph(GenericGraphBase[DatesModelParams]):
 class DatesModel(ModelBase[DatesModelParams]):
     """Learns character by character; the best model is the one with the most exact answers."""
 
-    def create_graph(self) -> DatesGraph:
-        return DatesGraph(self.params)
+    graph = DatesGraph
+    best = ("max", "lav_exact")
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         loss = keras.losses.sparse_categorical_crossentropy
         return {"loss": loss(targets["answer"], outputs["logits"], from_logits=True)}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {"char_acc": keras.metrics.sparse_categorical_accuracy(targets["answer"], outputs["logits"])}
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "lav_exact"
-
-    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{sample.meta} -> {decode(sample.outputs['answer'])}")
-
-    _print_prediction = _print_evaluate

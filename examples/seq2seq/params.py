@@ -1,7 +1,5 @@
 """What can be set. Pure Python."""
 
-from typing import Any
-
 from scena import DataBaseParams, DataGeneratorParams, EvaluatorParams, ModelBaseParams, ScenarioBaseParams, param
 
 
@@ -28,7 +26,7 @@ class DatesModelParams(ModelBaseParams, builds=".model:DatesModel"):
     units: int = param(96, ge=1, help="units of encoder and decoder")
 
 
-class DatesEvaluatorParams(EvaluatorParams):
+class DatesEvaluatorParams(EvaluatorParams, builds=".evaluator:ExactMatch"):
     """Exact matches."""
 
 
@@ -36,6 +34,3 @@ class DatesScenarioParams(ScenarioBaseParams[DatesDataParams, DatesModelParams])
     """Normalising dates."""
 
     evaluator: DatesEvaluatorParams = param(flat=True, help="exact matches")
-
-
-Tensors = dict[str, Any]

@@ -25,13 +25,13 @@ class Parse(MappingDataProcessor[ParseParams]):
 
 
 class TabularData(DataBase[TabularDataParams]):
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        size = len(NUMBERS)
-        return {
-            "numbers": ArraySpec((size,), "float32"),
-            "known": ArraySpec((size,), "bool"),
-            "plan": ArraySpec((), "str"),
-        }
+    inputs = {
+        "numbers": ArraySpec((len(NUMBERS),), "float32"),
+        "known": ArraySpec((len(NUMBERS),), "bool"),
+        "plan": ArraySpec((), "str"),
+    }
+    targets = {"left": ArraySpec((), "float32"), "spent": ArraySpec((), "float32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"left": ArraySpec((), "float32"), "spent": ArraySpec((), "float32")}
+    def describe_prediction(self, sample: Sample) -> str:
+        outputs = sample.outputs
+        return f"{sample.meta['customer']}: leaves with p = {outputs['leaves']:.2f}, spends {outputs['spends']:.2f}"

@@ -1,17 +1,14 @@
 """One network with two tasks, rare positives and metrics with state."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import layers, ops
 
-from scena import GraphBase, ModelBase, Sample
+from scena import GraphBase, ModelBase, Tensors
 
 from .data import PLANS
 from .params import TabularModelParams
-
-Tensors = dict[str, Any]
 
 
 class TabularGraph(GraphBase[TabularModelParams]):
@@ -34,16 +31,16 @@ class TabularGraph(GraphBase[TabularModelParams]):
 
 
 class TabularModel(ModelBase[TabularModelParams]):
+    graph = TabularGraph
+    best = ("max", "auc")
+
     def __init__(self, params: TabularModelParams) -> None:
         super().__init__(params)
         self.auc = keras.metrics.AUC(num_thresholds=1000)
         self.recall = keras.metrics.Recall()
         self.precision = keras.metrics.Precision()
 
-    def create_graph(self) -> TabularGraph:
-        return TabularGraph(self.params)
-
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         # one value for each sample, since samples are weighted: Keras averages over the last axis
         left = ops.expand_dims(targets["left"], -1)
         return {
@@ -51,13 +48,13 @@ class TabularModel(ModelBase[TabularModelParams]):
             "euros": ops.abs(targets["spent"] - outputs["spends"]),
         }
 
-    def _loss_weights(self) -> dict[str, float]:
+    def loss_weights(self) -> dict[str, float]:
         return {"euros": self.params.spent_weight}
 
-    def _sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
+    def sample_weights(self, inputs: Tensors, targets: Tensors) -> Tensors:
         return {"entropy": 1 + (self.params.leaving_weight - 1) * targets["left"]}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
         left, leaves = targets["left"], outputs["leaves"]
         return {
             "acc": ops.equal(left, ops.round(leaves)),
@@ -65,10 +62,3 @@ class TabularModel(ModelBase[TabularModelParams]):
             "recall": (self.recall, left, leaves),
             "precision": (self.precision, left, leaves),
         }
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "auc"
-
-    def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        outputs = sample.outputs
-        print_fn(f"{sample.meta['customer']}: leaves with p = {outputs['leaves']:.2f}, spends {outputs['spends']:.2f}")

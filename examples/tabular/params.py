@@ -4,12 +4,10 @@ from scena import (
     DataBaseParams,
     DataProcessorParams,
     ModelBaseParams,
-    ScenarioBaseParams,
+    RowGeneratorParams,
     SequentialProcessorPipelineParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
-from scena.data.sources.params import RowGeneratorParams
 
 
 class CustomersParams(RowGeneratorParams):
@@ -26,9 +24,7 @@ class ParseParams(DataProcessorParams, builds=".data:Parse"):
 class TabularDataParams(DataBaseParams, builds=".data:TabularData"):
     """A row in; whether the customer leaves and how much they spend out."""
 
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[ParseParams()]), help="processors before the model"
-    )
+    pre_proc = SequentialProcessorPipelineParams(processors=[ParseParams()])
 
 
 class TabularModelParams(ModelBaseParams, builds=".model:TabularModel"):
@@ -37,7 +33,3 @@ class TabularModelParams(ModelBaseParams, builds=".model:TabularModel"):
     units: list[int] = param([64, 64], ge=1, help="units of each hidden layer")
     leaving_weight: float = param(5.0, gt=0, help="how much more a customer who leaves counts in the loss")
     spent_weight: float = param(0.1, ge=0, help="weight of the error in euros in the sum of the losses")
-
-
-class TabularScenarioParams(ScenarioBaseParams[TabularDataParams, TabularModelParams]):
-    """Customers of a service."""

@@ -4,21 +4,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena import ScenarioBase, TrainerParams, TrainerPipelineParams
+from scena import Scenario, ScenarioBaseParams, TrainerParams, TrainerPipelineParams
 
-from .params import CustomersParams, TabularScenarioParams
+from .params import CustomersParams, TabularDataParams, TabularModelParams
 
 if TYPE_CHECKING:
-    from scena.model.built import BuiltModel
+    from scena import BuiltModel
 
 Pipelines = TrainerPipelineParams[CustomersParams, CustomersParams]
 
 
-class TabularScenario(ScenarioBase[TabularScenarioParams, Pipelines]):
+class TabularScenario(Scenario[TabularDataParams, TabularModelParams, Pipelines]):
     """Predicts whether customers leave and how much they spend."""
 
     @classmethod
-    def default_trainer_params(cls) -> TrainerParams[TabularScenarioParams, Pipelines]:
+    def default_trainer_params(
+        cls,
+    ) -> TrainerParams[ScenarioBaseParams[TabularDataParams, TabularModelParams], Pipelines]:
         params = super().default_trainer_params()
         params.epochs, params.learning_rate.lr = 10, 0.003
         params.gen.train.batch_size, params.gen.val.batch_size = 64, 250

@@ -4,11 +4,12 @@ import numpy as np
 
 from scena import ArraySpec, DataBase, MappingDataProcessor, PipelineMode, RandomAccessGenerator, Sample
 
+from .evaluator import fields
 from .params import CutPaddingParams, LinesParams, TaggingDataParams, TextsParams
 
 TAGS = ["other", "date", "amount", "name"]
 PADDING = -1
-"""The tag of letters that are not there: losses and metrics leave it out."""
+"""The tag of letters that are not there: losses and metrics skip it."""
 MONTHS = ["january", "march", "may", "august", "october"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789. "
 MISPRINTS = 0.05
@@ -73,11 +74,13 @@ class CutPadding(MappingDataProcessor[CutPaddingParams]):
 
 
 class TaggingData(DataBase[TaggingDataParams]):
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"letters": ArraySpec((None,), "int32")}
+    inputs = {"letters": ArraySpec((None,), "int32")}
+    targets = {"tags": ArraySpec((None,), "int32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"tags": ArraySpec((None,), "int32")}
-
-    def _padding_values(self) -> dict[str, float]:
+    def padding(self) -> dict[str, float]:
         return {"letters": 0, "tags": PADDING}
+
+    def describe(self, sample: Sample) -> str:
+        text = sample.meta["text"]
+        found = [f"{TAGS[tag]} {text[start:end]!r}" for start, end, tag in sorted(fields(sample.outputs["tags"]))]
+        return f"{text}: {', '.join(found)}"

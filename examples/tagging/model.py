@@ -1,18 +1,14 @@
 """A tag for each letter. What is padded has no part in losses and metrics."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import layers, ops
 
-from scena import GraphBase, ModelBase, Sample
+from scena import GraphBase, ModelBase, Tensors
 
 from .data import PADDING, TAGS
-from .evaluator import fields
 from .params import TaggingModelParams
-
-Tensors = dict[str, Any]
 
 
 class TaggingGraph(GraphBase[TaggingModelParams]):
@@ -31,35 +27,25 @@ class TaggingGraph(GraphBase[TaggingModelParams]):
 
 
 class TaggingModel(ModelBase[TaggingModelParams]):
+    graph = TaggingGraph
+    best = ("max", "lav_field_f1")
+
     def __init__(self, params: TaggingModelParams) -> None:
         super().__init__(params)
         self.letter_acc = keras.metrics.Accuracy()
 
-    def create_graph(self) -> TaggingGraph:
-        return TaggingGraph(self.params)
-
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         there, tags = _there(targets)
         entropy = keras.losses.sparse_categorical_crossentropy(tags, outputs["logits"], from_logits=True)
         return {"loss": ops.sum(entropy * there, axis=1) / ops.sum(there, axis=1)}  # the mean of each line's letters
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
         there, tags = _there(targets)
         wrong = there * ops.cast(ops.not_equal(ops.cast(outputs["tags"], "int32"), tags), "float32")
         return {
             "letter_acc": (self.letter_acc, tags, outputs["tags"], there),  # of all letters
             "line_acc": ops.equal(ops.sum(wrong, axis=1), 0),  # of all lines
         }
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "lav_field_f1"
-
-    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        text = sample.meta["text"]
-        found = [f"{TAGS[tag]} {text[start:end]!r}" for start, end, tag in sorted(fields(sample.outputs["tags"]))]
-        print_fn(f"{text}: {', '.join(found)}")
-
-    _print_prediction = _print_evaluate
 
 
 def _there(targets: Tensors) -> tuple[Any, Any]:

@@ -11,7 +11,6 @@ from scena import (
     SequentialProcessorPipelineParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
 
 
 class LinesParams(DataGeneratorParams, builds=".data:Lines"):
@@ -29,17 +28,13 @@ class TextsParams(DataGeneratorParams, builds=".data:Texts"):
 class CutPaddingParams(DataProcessorParams, builds=".data:CutPadding"):
     """Cuts what the model gives, and the targets, to the length of the line."""
 
-    modes: set[PipelineMode] = param(
-        {PipelineMode.EVALUATION, PipelineMode.PREDICTION}, help="modes in which it is applied"
-    )
+    modes = {PipelineMode.EVALUATION, PipelineMode.PREDICTION}
 
 
 class TaggingDataParams(DataBaseParams, builds=".data:TaggingData"):
     """Letters in, a tag for each letter out."""
 
-    post_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[CutPaddingParams()]), help="processors after the model"
-    )
+    post_proc = SequentialProcessorPipelineParams(processors=[CutPaddingParams()])
 
 
 class TaggingModelParams(ModelBaseParams, builds=".model:TaggingModel"):
@@ -49,7 +44,7 @@ class TaggingModelParams(ModelBaseParams, builds=".model:TaggingModel"):
     units: int = param(48, ge=1, help="units of each direction")
 
 
-class FieldsParams(EvaluatorParams):
+class FieldsParams(EvaluatorParams, builds=".evaluator:Fields"):
     """Whole fields."""
 
 

@@ -40,7 +40,7 @@ def _run(command: str) -> int:
 
 def _pictures() -> str:
     """The digits side by side, drawn with dots."""
-    from scena.data.sources.digits import load_digits
+    from scena import load_digits
 
     images, _ = load_digits("digits", "test")
     rows = []

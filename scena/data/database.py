@@ -1,6 +1,7 @@
 """The data class of a scenario: specs of what the model sees, and pipelines made to them."""
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
 
 from scena.data.apply import SamplePipeline
 from scena.data.generator import as_generator
@@ -9,24 +10,26 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
-from scena.overriding import TwoNames
+from scena.overriding import Overridable
 from scena.params.annotations import type_argument
 
 P = TypeVar("P", bound=DataBaseParams)
 _VARIABLE: Any = P
 
 
-class DataBase(TwoNames, Generic[P]):
-    """Describes the data of a scenario. Override `input_specs` and `target_specs`.
+class DataBase(Overridable, Generic[P]):
+    """Describes the data of a scenario: its `inputs` and `targets`, and how a sample is printed.
 
     Example:
         class MyData(DataBase[MyDataParams]):
-            def input_specs(self):
-                return {"img": ArraySpec((28, 28), "uint8")}
-
-            def target_specs(self):
-                return {"gt": ArraySpec((), "int32")}
+            inputs = {"img": ArraySpec((28, 28), "uint8")}
+            targets = {"gt": ArraySpec((), "int32")}
     """
+
+    inputs: ClassVar[Mapping[str, Any]] = {}
+    """Name, shape (without batch dimension) and dtype of each input; override `input_specs` if they depend on parameters."""
+    targets: ClassVar[Mapping[str, Any]] = {}
+    """The same for the targets, and `target_specs`."""
 
     __two_names__ = {
         "input_specs": "_input_layer_specs",
@@ -35,6 +38,8 @@ class DataBase(TwoNames, Generic[P]):
         "target_batch_specs": "_target_batch_specs",
         "padding": "_padding_values",
     }
+    __attributes__ = {"inputs": "input_specs", "targets": "target_specs"}
+    __elsewhere__ = dict.fromkeys(("loss", "metrics"), "the model (ModelBase)")
 
     def __init__(self, params: P, **static: Any) -> None:
         self.params = params
@@ -48,12 +53,17 @@ class DataBase(TwoNames, Generic[P]):
         return params
 
     def input_specs(self) -> dict[str, Any]:
-        """Name, shape (without batch dimension) and dtype of each input of the model."""
-        raise NotImplementedError(f"{type(self).__name__} must define input_specs().")
+        """Name, shape (without batch dimension) and dtype of each input of the model; the default is `inputs`."""
+        if not self.inputs:
+            raise NotImplementedError(
+                f'{type(self).__name__} must name its inputs, for example inputs = {{"x": ArraySpec((2,), "float32")}}, or '
+                "define input_specs(self)."
+            )
+        return dict(self.inputs)
 
     def target_specs(self) -> dict[str, Any]:
-        """Name, shape and dtype of each target; none by default."""
-        return {}
+        """Name, shape and dtype of each target; the default is `targets`."""
+        return dict(self.targets)
 
     def input_batch_specs(self) -> dict[str, Any]:
         """What the inputs are before `tf_transform`; default: what the model gets."""
@@ -108,9 +118,16 @@ class DataBase(TwoNames, Generic[P]):
         return {name: values.get(name, 0) for name in names}
 
     def describe(self, sample: Sample) -> str:
-        """One predicted sample in a line, for a person to read; "" prints nothing. It has targets in a validation only."""
+        """One predicted sample as text, for validations and `scena predict`; "" prints nothing in a validation.
+
+        `sample.targets` is empty in a prediction.
+        """
         del sample
         return ""
+
+    def describe_prediction(self, sample: Sample) -> str:
+        """What `scena predict` prints about a sample: its description, else its outputs."""
+        return self.describe(sample) or ", ".join(f"{name}: {value}" for name, value in sample.outputs.items())
 
     def processors(self, pipeline_params: DataPipelineParams) -> DataProcessorPipelineParams:
         """The processors before the model; override it to add some that depend on the pipeline's parameters."""
@@ -153,7 +170,3 @@ class DataBase(TwoNames, Generic[P]):
     def create_post_proc(self, mode: PipelineMode, pipeline_params: DataPipelineParams | None = None) -> SamplePipeline:
         """The processors after the model; `apply(samples)` runs them."""
         return SamplePipeline(self.params.post_proc, pipeline_params or DataPipelineParams(), self.params, mode)
-
-
-for _public, _other in DataBase.__two_names__.items():
-    setattr(DataBase, _other, getattr(DataBase, _public))

@@ -1,4 +1,4 @@
-"""`Evaluator`: measures in plain Python, on samples as they come out of post-processing."""
+"""`Evaluator` and `LAVCallback`: measures and other code in plain Python, on samples after post-processing."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -9,6 +9,8 @@ from scena.overriding import Overridable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from scena.evaluation.lav import LAV
 
 TEvaluatorParams = TypeVar("TEvaluatorParams", bound=EvaluatorParams)
 
@@ -48,3 +50,19 @@ class Evaluator(Overridable, Generic[TEvaluatorParams]):
     def class_names(self) -> list[str]:
         """The names of the classes for a report, in the order of their numbers; empty to show the numbers."""
         return []
+
+
+class LAVCallback:
+    """Override what you need. A scenario names its callbacks in `lav_callbacks`; `LAV.run` takes more."""
+
+    lav: "LAV"
+    """The LAV that calls it; `lav.built` has data and model."""
+
+    def on_lav_begin(self, source: Any) -> None:
+        """Called before the first sample of a source."""
+
+    def on_sample_end(self, source: Any, sample: Sample) -> None:
+        """Called with each predicted, post-processed sample, after the evaluator has seen it."""
+
+    def on_lav_end(self, source: Any, results: dict[str, Any]) -> None:
+        """Called with the results on a source: losses, metrics and those of the evaluator."""

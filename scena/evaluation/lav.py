@@ -10,8 +10,7 @@ from scena.data.batch import Batch
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
-from scena.evaluation.callbacks import LAVCallback
-from scena.evaluation.evaluator import Evaluator
+from scena.evaluation.evaluator import Evaluator, LAVCallback
 from scena.evaluation.params import LAVParams
 from scena.model.built import BuiltModel
 from scena.model.measures.bad_data import naming_bad_data

@@ -9,7 +9,7 @@ class EvaluatorParams(Params, builds=".evaluator:Evaluator"):
     """Measures computed in Python on post-processed samples. Subclass it with `builds=".evaluator:MyEvaluator"`."""
 
 
-class LAVParams(Params):
+class LAVParams(Params, builds=".lav:LAV"):
     """Load and validate: how the validation data is run through the model."""
 
     pipeline: DataPipelineParams = param(inline=True, help="how batches are made")

@@ -1,4 +1,4 @@
-"""Building layers where their tensors stay usable: outside of the graph in which a network is traced."""
+"""Building a network: symbolic inputs, half precision, and layers whose tensors outlive the trace in which they were built."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -6,6 +6,40 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
+
+from scena.data.spec import ArraySpec
+
+HALF = ("float16", "bfloat16")
+
+
+def keras_dtype(spec: ArraySpec) -> str:
+    """The name that Keras and TensorFlow have for a spec's type."""
+    return "string" if spec.dtype.kind in "US" else spec.dtype.name
+
+
+def symbolic(specs: dict[str, ArraySpec]) -> dict[str, Any]:
+    """Keras inputs for the specs, by name."""
+    return {name: keras.Input(shape=spec.shape, dtype=keras_dtype(spec), name=name) for name, spec in specs.items()}
+
+
+@contextmanager
+def precision_policy(name: str) -> Iterator[None]:
+    """Layers that are created inside the block compute as this Keras policy says."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def full_precision(outputs: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a graph with those in half precision as float32, so that losses, metrics and users get full numbers."""
+    return {
+        name: ops.cast(value, "float32") if keras.backend.standardize_dtype(value.dtype) in HALF else value
+        for name, value in outputs.items()
+    }
 
 
 @contextmanager

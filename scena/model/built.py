@@ -8,16 +8,15 @@ from typing import Any
 import keras
 
 from scena.data.database import DataBase
-from scena.model.building import traceable
+from scena.model.building import full_precision, symbolic, traceable
+from scena.model.debugging import explaining_graph
 from scena.model.errors import ModelError
-from scena.model.explaining import explaining_graph
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
-from scena.model.precision import full_precision
-from scena.model.specs import symbolic
 from scena.model.state.archive import check_weights_file, read_layer_file
 from scena.model.state.layer_state import Layers
 from scena.model.training_model import TrainingModel
+from scena.overriding import spelled
 from scena.storage.run_layout import model_file
 
 
@@ -40,7 +39,7 @@ class BuiltModel:
         self.graphs = model.export_graphs(self.inputs, self.outputs, self.targets)
         if "default" not in self.graphs:
             raise ModelError(
-                f"{type(model).__name__}._export_graphs returned {sorted(self.graphs)}; one of them must be called 'default'."
+                f"{spelled(type(model), 'export_graphs')} returned {sorted(self.graphs)}; one of them must be called 'default'."
             )
 
     def _outputs(self) -> Tensors:

@@ -1,8 +1,10 @@
-"""Finding mistakes in a model: running it once on real data with messages that name layer, key and shape."""
+"""Finding mistakes in a model: one line for an error of Keras in a user's code, and a run on real data that names layer, key and shape."""
 
 import logging
+import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -10,21 +12,64 @@ from typing import Any, TypeVar
 import keras
 import numpy as np
 
+from scena.errors import ScenaError
+from scena.model.building import full_precision
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measures.called_metrics import recorded_calls
 from scena.model.measures.checks import named_values
-from scena.model.measures.metric_results import is_data
+from scena.model.measures.keras_metrics import is_data, recorded_calls
 from scena.model.model import ModelBase
-from scena.model.precision import full_precision
+from scena.overriding import spelled
+from scena.user_code import reason, user_line
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+DEBUG_HINT = "--scenario.debug_graph_construction runs it on real data and shows all shapes."
+_BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
+
+
+@contextmanager
+def explaining_graph(name: str) -> Iterator[None]:
+    """While the block builds a graph, an error becomes one line.
+
+    Args:
+        name: of the graph's class.
+
+    Raises:
+        ModelError: what went wrong in which line of the user's code.
+    """
+    try:
+        yield
+    except ScenaError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{name} cannot be built{describe_failure(error)} {DEBUG_HINT}") from error
+
+
+def describe_failure(error: BaseException) -> str:
+    """` at FILE:LINE: REASON.` of an error that came through Keras."""
+    line = user_line(error)
+    place = f" at {line}" if line is not None else ""
+    return f"{place}: {_without_wrapping(error).rstrip('.')}."
+
+
+def _without_wrapping(error: BaseException) -> str:
+    """The reason inside the messages that each layer on the way has put around it."""
+    text = str(error.args[0]) if error.args else str(error)
+    if isinstance(error, KeyError):
+        text = text.encode().decode("unicode_escape", errors="replace") if "\\x1b" in text else text
+    if "Exception encountered when calling" not in text:
+        return f"there is no {text!r}" if isinstance(error, KeyError) else reason(error)
+    inner = text.rpartition("Exception encountered when calling")[2]
+    found = _BOLD.search(inner)
+    said = " ".join((found[1] if found else inner).split())
+    said = re.sub(r" for '\{\{node .*?\}\} = .*?' with", " with", said)
+    return f"there is no {said!r}" if isinstance(error, KeyError) else said
 
 
 def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, targets: Tensors) -> None:
-    """Runs graph, losses and metrics op by op on one batch, and says what each of them looks like.
+    """Runs graph, losses and metrics op by op on one batch, and logs what each of them looks like.
 
     Raises:
         ModelError: names the part, the layer in which it failed, the line of code, and what it was given.
@@ -39,23 +84,23 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
         for layer in root._flatten_layers():
             if type(layer).build is keras.layers.Layer.build:
                 layer.built = True
-        _say("input", inputs)
-        _say("target", targets)
+        _log("input", inputs)
+        _log("target", targets)
         predicted = _run("the prediction graph", lambda: _named(root, root(inputs)), given)
-        _say("output of the prediction graph", predicted)
+        _log("output of the prediction graph", predicted)
         outputs = _run("the training graph", lambda: _named(root, root(inputs, targets=targets, training=True)), given)
-        _say("output of the training graph", outputs)
+        _log("output of the training graph", outputs)
         outputs = full_precision(outputs)
         given["outputs"] = outputs
         seen = _run("pre_proc_targets", lambda: root.graph.pre_proc_targets(inputs, targets), given)
-        losses = _run("_loss", lambda: model.loss(inputs, seen, outputs), given)
-        _say("loss", losses)
-        metrics = _run("_metric", lambda: _metrics(model, inputs, seen, outputs), given)
+        losses = _run(spelled(type(model), "loss"), lambda: model.loss(inputs, seen, outputs), given)
+        _log("loss", losses)
+        metrics = _run(spelled(type(model), "metrics"), lambda: _metrics(model, inputs, seen, outputs), given)
         for name, value in metrics.items():
             if isinstance(value, tuple):
                 _run(f"the metric {name!r}", lambda value=value: value[0].update_state(*value[1:]), given)  # type: ignore[misc]
         results = {name: value[0].result() if isinstance(value, tuple) else value for name, value in metrics.items()}
-        _say("metric", {name: value for name, value in results.items() if not is_data(value)})
+        _log("metric", {name: value for name, value in results.items() if not is_data(value)})
         for metric in model.keras_metrics():
             metric.reset_state()
     finally:
@@ -66,7 +111,7 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
 def _metrics(model: ModelBase[Any], inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
     with recorded_calls(model.keras_metrics()):
         value = model.metrics(inputs, targets, outputs)
-    return named_values(type(model).__name__, "_metric", value)
+    return named_values(type(model), "metrics", value)
 
 
 def _named(root: RootGraph, outputs: Any) -> Tensors:
@@ -102,7 +147,7 @@ def _place(trace: TracebackType | None) -> tuple[str, str]:
     return layer, line
 
 
-def _say(what: str, tensors: Any) -> None:
+def _log(what: str, tensors: Any) -> None:
     if not isinstance(tensors, dict):
         return
     for name, value in tensors.items():

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import keras
+from keras.src.utils.naming import to_snake_case
 
 from scena.data.sample import Sample
 from scena.model.errors import ModelError
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
-from scena.overriding import TwoNames
+from scena.overriding import Overridable
 
 TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
 
 
-class ModelBase(TwoNames, Generic[TModelParams]):
+class ModelBase(Overridable, Generic[TModelParams]):
     """Base of every model: name its `graph`, override `loss` and, as needed, the rest.
 
     Keras losses and metrics with state are created in `__init__` and used in `loss` and `metrics`.
@@ -33,6 +34,8 @@ class ModelBase(TwoNames, Generic[TModelParams]):
         "metrics": "_metric",
         "export_graphs": "_export_graphs",
     }
+    __attributes__ = {"graph": "create_graph", "best": "_best_logging_settings"}
+    __elsewhere__ = dict.fromkeys(("describe", "input_specs", "target_specs"), "the data class (DataBase)")
 
     graph: ClassVar[type[GenericGraphBase[Any]] | None] = None
     """The network; override `create_graph` instead if it needs more than the model's parameters."""
@@ -51,14 +54,9 @@ class ModelBase(TwoNames, Generic[TModelParams]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = cls.__dict__
-        named = [("graph", "create_graph")] if isinstance(own.get("graph"), type) else []
-        for attribute, method in [*named, *([("best", "_best_logging_settings")] if "best" in own else [])]:
-            if method in own:
-                raise TypeError(
-                    f"{cls.__name__} defines {attribute} and {method}, which say the same. Keep one of them."
-                )
-            setattr(cls, method, getattr(ModelBase, method))  # counts more than what a base class says in either way
+        for name, value in vars(cls).items():
+            if name == "best" or (isinstance(value, tuple) and len(value) == 2 and value[0] in ("min", "max")):
+                _check_best(cls.__name__, name, value)
 
     def create_graph(self) -> GenericGraphBase[Any]:
         """Creates the network.
@@ -85,6 +83,7 @@ class ModelBase(TwoNames, Generic[TModelParams]):
             raise NotImplementedError(
                 f"{type(self).__name__} must name its network (graph = MyGraph), or implement create_graph(self)."
             )
+        static.setdefault("name", to_snake_case(graph.__name__))  # the name that Keras would give to the first one
         return graph(self.params, **static)
 
     def training_model_cls(self) -> type[Any]:
@@ -126,13 +125,13 @@ class ModelBase(TwoNames, Generic[TModelParams]):
         return self.best
 
     def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        """Prints one predicted sample of the validation. The default prints what the data's `describe` says."""
+        """Prints one predicted sample of a validation. The default prints the data's `describe`."""
         if text := data.describe(sample):
             print_fn(text)
 
     def _print_prediction(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        """Prints one predicted sample of `scena predict`. The default prints what the data's `describe` says, or the outputs."""
-        print_fn(data.describe(sample) or ", ".join(f"{name}: {value}" for name, value in sample.outputs.items()))
+        """Prints one predicted sample of `scena predict`. The default prints the data's `describe_prediction`."""
+        print_fn(data.describe_prediction(sample))
 
     def export_graphs(self, inputs: Tensors, outputs: Tensors, targets: Tensors) -> dict[str, keras.Model]:
         """The graphs to export, by name; "default" is the one that predicts."""
@@ -144,5 +143,10 @@ class ModelBase(TwoNames, Generic[TModelParams]):
         return [value for value in vars(self).values() if isinstance(value, keras.metrics.Metric)]
 
 
-for _public, _other in ModelBase.__two_names__.items():
-    setattr(ModelBase, _other, getattr(ModelBase, _public))
+def _check_best(kind: str, name: str, value: Any) -> None:
+    if name != "best":
+        raise TypeError(f"{kind}.{name} = {value!r} is never read; did you mean best?")
+    if isinstance(value, property):
+        return
+    if not (isinstance(value, tuple | list) and len(value) == 2 and value[0] in ("min", "max")):
+        raise TypeError(f'{kind}.best must be ("min" or "max", NAME), for example ("max", "acc"). Received: {value!r}.')

@@ -8,15 +8,15 @@ from typing import Any
 import keras
 from keras import ops
 
+from scena.model.building import full_precision
+from scena.model.debugging import describe_failure, explaining_graph
 from scena.model.errors import ModelError
-from scena.model.explaining import describe_failure, explaining_graph
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measures.called_metrics import recorded_calls
 from scena.model.measures.checks import check_names, check_sample_weights, named_values
-from scena.model.measures.metric_results import check_number, data_of, gives_data, is_data
+from scena.model.measures.keras_metrics import check_number, data_of, gives_data, is_data, recorded_calls
 from scena.model.measures.missing_outputs import MissingOutputs
 from scena.model.model import ModelBase
-from scena.model.precision import full_precision
+from scena.overriding import spelled
 
 Updates = dict[str, tuple[Any, ...]]
 """Keras metrics by name, each with the arguments of its next `update_state`."""
@@ -30,7 +30,7 @@ class Measures:
     """Losses and metrics of one batch, as the model defines them.
 
     Args:
-        model: whose `_loss` and `_metric` to call.
+        model: whose `loss` and `metrics` to call.
         root: the graph, for its `pre_proc_targets`.
         missing: outputs that the graph does not have; losses and metrics that need them are skipped. None: that is an error.
     """
@@ -40,13 +40,13 @@ class Measures:
         self._root = root
         self._missing = missing
         self.skipped: dict[str, list[str]] = {}
-        """Names of the losses (`_loss`) and metrics (`_metric`) that are skipped; none: all of them."""
+        """Names of skipped losses (key `loss`) and metrics (key `metrics`); an empty list means all of them."""
 
     def compute(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors, Updates]:
         """The named losses, the named metrics that are averaged, and the Keras metrics with what to update them with."""
         targets = self._root.graph.pre_proc_targets(inputs, targets)
-        losses = self._values("_loss", inputs, targets, outputs)
-        metrics = self._values("_metric", inputs, targets, outputs)
+        losses = self._values("loss", inputs, targets, outputs)
+        metrics = self._values("metrics", inputs, targets, outputs)
         updates = {name: value for name, value in metrics.items() if isinstance(value, tuple)}
         return losses, {name: value for name, value in metrics.items() if name not in updates}, updates
 
@@ -62,8 +62,10 @@ class Measures:
         def compute(inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
             try:
                 losses, means, updates = self.compute(inputs, targets, outputs)
-                kind, weights = type(self.model).__name__, self.sample_weights(inputs, targets)
-                check_sample_weights(kind, weights, {**losses, **means}, updates, skipped=bool(self.skipped))
+                weights = self.sample_weights(inputs, targets)
+                check_sample_weights(
+                    type(self.model), weights, {**losses, **means}, updates, skipped=bool(self.skipped)
+                )
             except (ModelError, _MissedError) as error:
                 failure.append(error)
                 raise
@@ -82,7 +84,7 @@ class Measures:
         return found[0], found[1], found[2]
 
     def traced(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> list[Any]:
-        """The tensors of `_loss` or `_metric`, for a look at how they come about."""
+        """The tensors of `loss` or `metrics`, to trace how they are computed."""
         values = self._values(method, inputs, self._root.graph.pre_proc_targets(inputs, targets), outputs)
         return [value[1:] if isinstance(value, tuple) else value for value in values.values()]
 
@@ -95,16 +97,16 @@ class Measures:
                 raise _MissedError from error
             if self._missing is None or error.args[0] not in self._missing.names():
                 raise ModelError(
-                    f"{type(model).__name__}.{method} asks for {error.args[0]!r}. There are inputs {sorted(inputs)}, "
+                    f"{spelled(type(model), method)} asks for {error.args[0]!r}. There are inputs {sorted(inputs)}, "
                     f"targets {sorted(targets)} and outputs {sorted(outputs)}."
                 ) from error
             return self._measurable(method, inputs, targets, outputs)
 
     def _call(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
         model = self.model
-        with recorded_calls(model.keras_metrics() if method == "_metric" else []):
+        with recorded_calls(model.keras_metrics() if method == "metrics" else []):
             value = getattr(model, method)(inputs, targets, outputs)
-        return named_values(type(model).__name__, method, value)
+        return named_values(type(model), method, value)
 
     def _measurable(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
         """The values that need no missing output; the first call, on symbolic tensors, decides which these are."""
@@ -112,8 +114,8 @@ class Measures:
         found = self._missing.measurable(lambda filled: self._call(method, inputs, targets, filled), outputs)
         if found is None and self.skipped.get(method):
             raise ModelError(
-                f"{type(self.model).__name__}.{method} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
-                "which the prediction graph does not put out: it calls functions of the backend. Leave out --run_eagerly, or use keras.ops."
+                f"{spelled(type(self.model), method)} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
+                "which the prediction graph does not put out: it calls functions of the backend. Remove --run_eagerly, or use keras.ops."
             )
         values, skipped = found if found is not None else ({}, [])
         self.skipped[method] = skipped
@@ -122,8 +124,8 @@ class Measures:
     def report_skipped(self, subject: str = "The prediction graph") -> list[str]:
         """What is not measured and why, for the log."""
         return [
-            f"LAV does not measure the {'losses' if method == '_loss' else 'metrics'}"
-            + (f" {', '.join(names)}: they need" if names else f": {type(self.model).__name__}.{method} needs")
+            f"LAV does not measure the {'losses' if method == 'loss' else 'metrics'}"
+            + (f" {', '.join(names)}: they need" if names else f": {spelled(type(self.model), method)} needs")
             + f" {', '.join(self._missing.names())}. {subject} does not put that out."
             for method, names in self.skipped.items()
             if self._missing is not None
@@ -192,28 +194,29 @@ class TrainingModel(keras.Model):
         self.metric_means = {name: keras.metrics.Mean(name=name, dtype=dtype) for name in metrics}
 
     def _check_names(self, model: ModelBase[Any], losses: list[str], metrics: list[str], updates: Updates) -> None:
-        kind = type(model).__name__
-        skipped = self.measures.skipped
-        if not losses and "_loss" not in skipped:
-            raise ModelError(f"{kind}._loss returned no loss; return at least one, for example {{'loss': …}}.")
+        kind, method, skipped = type(model), spelled(type(model), "loss"), self.measures.skipped
+        if not losses and "loss" not in skipped:
+            raise ModelError(f"{method} returned no loss; return at least one, for example {{'loss': …}}.")
         if "loss" in losses and len(losses) > 1:
-            raise ModelError(
-                f"{kind}._loss returns {sorted(losses)}: 'loss' is the name of their sum; rename that one."
-            )
-        unknown = set(self._loss_weights) - set(losses) - set(skipped.get("_loss", []))
+            raise ModelError(f"{method} returns {sorted(losses)}: 'loss' is the name of their sum; rename that one.")
+        unknown = set(self._loss_weights) - set(losses) - set(skipped.get("loss", []))
         if unknown and losses:
-            raise ModelError(f"{kind}._loss_weights names {sorted(unknown)}, but _loss returns {sorted(losses)}.")
+            raise ModelError(
+                f"{spelled(kind, 'loss_weights')} names {sorted(unknown)}, but {method} returns {sorted(losses)}."
+            )
         twice = (set(metrics) | set(updates)) & (set(losses) | {"loss"})
         if twice:
             raise ModelError(
-                f"{kind}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is called 'loss')."
+                f"{kind.__name__}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is 'loss')."
             )
         check_names(kind, [*losses, *metrics], updates)
         own = {id(metric) for metric in model.keras_metrics()}
         for name, (metric, *_) in updates.items():
             if id(metric) not in own:
-                raise ModelError(f"{kind}._metric: the metric of {name!r} must be created in __init__ and kept as an attribute, "
-                                 "so that its state survives from batch to batch.")  # fmt: skip
+                raise ModelError(
+                    f"{spelled(kind, 'metrics')}: the metric of {name!r} must be created in __init__ and kept as an attribute, so that "
+                    "its state survives from batch to batch."
+                )
 
     def call(self, x: dict[str, Tensors], training: bool | None = None) -> Tensors:
         """Runs the graph."""
@@ -263,7 +266,7 @@ class TrainingModel(keras.Model):
 
     def results(self) -> dict[str, Any]:
         """Total loss, each loss, each metric, as running means."""
-        results = {"loss": self.total.result()} if "_loss" not in self.measures.skipped else {}
+        results = {"loss": self.total.result()} if "loss" not in self.measures.skipped else {}
         results |= {name: metric.result() for name, metric in self.loss_means.items()}
         results |= {name: metric.result() for name, metric in self.metric_means.items()}
         for name, metric in self.updated_metrics.items():
@@ -273,7 +276,7 @@ class TrainingModel(keras.Model):
             if is_data(result):
                 self._data_metrics.add(name)
                 continue
-            check_number(name, result, f"{type(self.measures.model).__name__}._metric")
+            check_number(name, result, spelled(type(self.measures.model), "metrics"))
             results[name] = result
         return results
 

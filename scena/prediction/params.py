@@ -1,4 +1,4 @@
-"""Parameters of a prediction."""
+"""Parameters of a prediction, and of the vote of several models."""
 
 from scena.backends.params import DeviceParams
 from scena.data.params import DataPipelineParams
@@ -6,7 +6,7 @@ from scena.params import Params, param
 from scena.prediction.runtimes.params import KerasRuntimeParams, RuntimeParams
 
 
-class PredictorParams(Params):
+class PredictorParams(Params, builds=".predictor:Predictor"):
     """How samples are run through a trained model."""
 
     pipeline: DataPipelineParams = param(flat=True, help="how batches are made")
@@ -14,6 +14,10 @@ class PredictorParams(Params):
     runtime: RuntimeParams = param(KerasRuntimeParams(), help="what runs the model")
     run_eagerly: bool = param(False, help="run op by op, so that a debugger stops inside the model")
     include_targets: bool = param(False, help="keep the targets of the samples, where the data has them")
+
+
+class VoterParams(Params, builds=".voting:Voter"):
+    """How the outputs of several models are combined. Subclass it with `builds=".voter:MyVoter"`."""
 
 
 class ServeParams(Params):

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena.backends.base import Arrays, PredictionEngine, create_prediction_engine
-from scena.data.batch import Batch
+from scena.data.batch import Arrays, Batch
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
-from scena.model.built import BuiltModel
 from scena.prediction.direct import DirectPath
 from scena.prediction.params import PredictorParams
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+    from scena.backends.base import PredictionEngine
+    from scena.model.built import BuiltModel
 
 
 class Predictor:
@@ -30,15 +31,17 @@ class Predictor:
         built: the model with its weights loaded.
     """
 
-    def __init__(self, params: PredictorParams, built: BuiltModel) -> None:
+    def __init__(self, params: PredictorParams, built: "BuiltModel") -> None:
         self.params = params
         self.built = built
         self.mode = PipelineMode.EVALUATION if params.include_targets else PipelineMode.PREDICTION
         self._direct = {mode: DirectPath(built.data, mode) for mode in (self.mode,)}
 
     @cached_property
-    def engine(self) -> PredictionEngine:
+    def engine(self) -> "PredictionEngine":
         """What runs the model: the present Keras backend, unless `--predict.runtime` has opened the model elsewhere."""
+        from scena.backends.base import create_prediction_engine
+
         specs = self.built.data.input_layer_specs()
         return create_prediction_engine(self.built.prediction_model, specs, eager=self.params.run_eagerly)
 

@@ -1,38 +1,62 @@
-"""Several models of one scenario predict together: `MultiModelPredictor` and the voters."""
+"""Several models of one scenario predict together: what combines their outputs, and the predictor that asks it. It needs no Keras."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from scena.backends.base import Arrays
-from scena.data.batch import Batch
-from scena.prediction.params import PredictorParams
+from scena.data.batch import Arrays, Batch
+from scena.overriding import Overridable
+from scena.prediction.params import PredictorParams, VoterParams
 from scena.prediction.predictor import Predictor
+
+TVoterParams = TypeVar("TVoterParams", bound=VoterParams)
+
+
+class Voter(Overridable, Generic[TVoterParams]):
+    """Combines the outputs of several models. Override `vote` and name the voter's parameters in the scenario's `voter_params`.
+
+    Args:
+        params: the voter's parameters, also available as `self.params`.
+    """
+
+    def __init__(self, params: TVoterParams) -> None:
+        self.params = params
+
+    def vote(self, outputs: list[Arrays]) -> Arrays:
+        """The outputs on which the models agree: by default the mean of floating-point outputs, the majority of whole numbers.
+
+        Args:
+            outputs: the batched outputs of each model, by name.
+        """
+        return {name: _vote([output[name] for output in outputs]) for name in outputs[0]}
 
 
 class MultiModelPredictor(Predictor):
     """Predicts with several models; each batch is prepared once, with the pipeline of the first model.
-
-    Override `vote` in a scenario to combine the outputs as its task needs.
 
     Args:
         params: batch size, device, what to keep.
         predictors: one for each model.
     """
 
+    voter: Voter[Any]
+    """Combines the outputs; the scenario sets its own."""
+
     def __init__(self, params: PredictorParams, predictors: Sequence[Predictor]) -> None:
         if not predictors:
             raise ValueError("A MultiModelPredictor needs at least one model. Received: none.")
         super().__init__(params, predictors[0].built)
         self.predictors = list(predictors)
+        self.voter = Voter(VoterParams())
 
     def predict_batch(self, batch: Batch) -> Arrays:
         """The outputs on which the models agreed."""
         return self.vote([predictor.predict_batch(batch) for predictor in self.predictors])
 
     def vote(self, outputs: list[Arrays]) -> Arrays:
-        """Combines the outputs of the models: the mean of floating-point outputs, the majority of whole numbers."""
-        return dict(_votes(outputs))
+        """Combines the outputs of the models as the voter does."""
+        return self.voter.vote(outputs)
 
 
 def mean_vote(values: list[np.ndarray]) -> np.ndarray:
@@ -47,7 +71,5 @@ def majority_vote(values: list[np.ndarray]) -> np.ndarray:
     return np.asarray(np.unique(stacked)[np.argmax(counts, axis=0)], dtype=values[0].dtype)
 
 
-def _votes(outputs: list[Arrays]) -> Iterator[tuple[str, np.ndarray]]:
-    for name, first in outputs[0].items():
-        values = [output[name] for output in outputs]
-        yield name, (mean_vote if np.issubdtype(first.dtype, np.floating) else majority_vote)(values)
+def _vote(values: list[np.ndarray]) -> np.ndarray:
+    return (mean_vote if np.issubdtype(values[0].dtype, np.floating) else majority_vote)(values)

@@ -1,10 +1,11 @@
-"""What a scenario writes into an export directory, and how it is completed at the end of a training."""
+"""Writing export directories: at the end of a training, and with changed parameters for the same weights (`scena adapt`)."""
 
 import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from scena.data.resource import export_resources
 from scena.prediction.export import write_model, write_saved_model
 from scena.prediction.formats.signature import ConversionError
 from scena.scenario.errors import ScenarioError
-from scena.scenario.stored import ExportParams, describe_export, write_description
+from scena.scenario.stored import ExportParams, describe_export, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
 from scena.storage.run_layout import EXPORT_FILE, MANIFEST, saved_model
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
+    from scena.scenario.loading import LoadedExport
     from scena.scenario.scenario import ScenarioBase
 
 logger = logging.getLogger(__name__)
@@ -89,3 +91,45 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
     finally:
         shutil.rmtree(aside, ignore_errors=True)
         now.put_back()
+
+
+def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None:
+    """Writes an export of the model with other parameters to a new directory.
+
+    Args:
+        export: the model.
+        scenario_params: the parameters of its scenario, changed.
+        directory: the export directory to write.
+
+    Raises:
+        ScenarioError: the changed model has other weights, or the directory exists.
+    """
+    if directory.exists():
+        raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")
+    scenario = type(export.scenario)(scenario_params)
+    old, new = export.build(), scenario.build()
+    states = old.layers().read()
+    new.layers().quantize(states)
+    before, after = old.root.weights, new.root.weights
+    _check_shapes([tuple(weight.shape) for weight in before], [tuple(weight.shape) for weight in after], after)
+    for source, target in zip(before, after, strict=True):
+        target.assign(source.value)
+    new.layers().set(states)
+    stored = read_description(export.directory / EXPORT_FILE)
+    more = {"result": stored["result"]} if "result" in stored else {}
+    params = replace(export.params, scenario=scenario_params)
+    scenario.export(new, directory, params, adapted_from=str(export.directory), **more)
+
+
+def _check_shapes(before: list[tuple[int, ...]], after: list[tuple[int, ...]], weights: list[Any]) -> None:
+    for place, (old, new) in enumerate(zip(before, after, strict=False)):
+        if old != new:
+            raise ScenarioError(
+                f"The weights do not fit the changed parameters: {weights[place].path} would have the shape {new}, but the stored one has "
+                f"{old}. Only parameters that keep the shapes of all weights can be changed."
+            )
+    if len(before) != len(after):
+        raise ScenarioError(
+            f"The weights do not fit the changed parameters: the changed model has {len(after)} weights, the stored one {len(before)}. "
+            "Only parameters that keep the shapes of all weights can be changed."
+        )

@@ -1,12 +1,15 @@
-"""Loading an exported model: its parameters, its resources, its weights. Nothing in the export is executed."""
+"""Loading exported models: parameters, resources, weights, and whether several can share their inputs. Nothing in an export is executed."""
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.data.resource import resolve_resources
+from scena.data.params import PipelineMode
+from scena.data.resource import Resource, resolve_resources
+from scena.params import Params
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.scenario.stored import ExportParams, read_description, stored_export
@@ -112,7 +115,7 @@ def compare_code(exports: Sequence[LoadedExport], *, strict: bool = False) -> No
     if strict and changes:
         raise ScenarioError(
             f"The code has changed since {next(iter(changes.values()))[0]} was written: {'; '.join(map(str, changes))}. "
-            "Go back to the code of that time, or leave out --strict."
+            "Check out the code of that time, or remove --strict."
         )
     for change, directories in changes.items():
         were = "was" if len(directories) == 1 else "were"
@@ -147,3 +150,47 @@ def export_file(directory: Path) -> Path:
     if not (directory / model_file()).is_file():
         raise ScenarioError(f"{directory} has no {model_file()}; the export is not complete.")
     return path
+
+
+def check_same_inputs(exports: Sequence[LoadedExport], mode: PipelineMode) -> None:
+    """Raises if two exports would prepare the same sample differently.
+
+    Args:
+        exports: the models, of one scenario.
+        mode: only processors of this mode count; another augmentation in training does not matter.
+    """
+    first, *others = exports
+    expected = _preparation(first.scenario.params.data, mode)
+    for other in others:
+        if _preparation(other.scenario.params.data, mode) != expected:
+            raise ScenarioError(
+                f"{first.directory} and {other.directory} prepare their inputs differently (--data of the two runs), so they cannot "
+                "work on the same batches. `scena params DIR` shows how each was trained."
+            )
+
+
+def _preparation(data: Any, mode: PipelineMode) -> Any:
+    """Everything about the data's parameters that decides what the model gets; files count by their content."""
+    steps = [processor for processor in data.pre_proc if mode in processor.modes]
+    own = {name: getattr(data, name) for name in type(data).__params__ if name not in ("pre_proc", "post_proc")}
+    return [_content(own), [[type(step).__name__, _content(step)] for step in steps]]
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, Resource):
+        return _digest(value.path)
+    if isinstance(value, Params):
+        return {name: _content(getattr(value, name)) for name in type(value).__params__ if name != "modes"}
+    if isinstance(value, dict):
+        return {name: _content(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_content(item) for item in (sorted(value, key=str) if isinstance(value, set) else value)]
+    return str(value)
+
+
+def _digest(path: Path) -> str:
+    if path.is_dir():
+        return hashlib.sha256(
+            "".join(_digest(file) for file in sorted(path.rglob("*")) if file.is_file()).encode()
+        ).hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()

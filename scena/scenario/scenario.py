@@ -14,7 +14,7 @@ from scena.overriding import Overridable
 from scena.params import Params, ParamsError, build, check, to_raw
 from scena.params.annotations import concrete, type_argument
 from scena.params.declare import UNSET
-from scena.prediction.params import PredictorParams
+from scena.prediction.params import PredictorParams, VoterParams
 from scena.scenario.params import ScenarioBaseParams, TData, TModel
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 from scena.training.params import TrainerParams
@@ -22,14 +22,13 @@ from scena.training.pipelines import TrainerPipelineParamsBase
 
 if TYPE_CHECKING:
     from scena.data.database import DataBase
-    from scena.evaluation.callbacks import LAVCallback
-    from scena.evaluation.evaluator import Evaluator
+    from scena.evaluation.evaluator import Evaluator, LAVCallback
     from scena.evaluation.lav import LAV
     from scena.evaluation.multi import MultiLAV
     from scena.model.built import BuiltModel
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
-    from scena.prediction.voting import MultiModelPredictor
+    from scena.prediction.voting import MultiModelPredictor, Voter
     from scena.scenario.loading import LoadedExport
     from scena.scenario.verifying import ExportCheck
     from scena.storage.code_fingerprints import Fingerprints
@@ -50,6 +49,14 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     Args:
         params: data, model and evaluator parameters.
     """
+
+    predict_source: ClassVar[type[DataGeneratorParams] | None] = None
+    """What `scena predict` reads by default; None: the run's validation source."""
+    trainer_params: ClassVar[type[TrainerParams[Any, Any]]] = TrainerParams
+    """The parameters of a training; they build the trainer. The three below do the same for LAV, the predictor and the voter."""
+    lav_params: ClassVar[type[LAVParams]] = LAVParams
+    predictor_params: ClassVar[type[PredictorParams]] = PredictorParams
+    voter_params: ClassVar[type[VoterParams]] = VoterParams
 
     __trainer_params__: ClassVar[type[TrainerParams[Any, Any]] | None] = None
 
@@ -90,9 +97,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def trainer_params_cls(cls) -> type[TrainerParams[TScenarioParams, TPipelines]]:
         """The class of this scenario's trainer parameters."""
         if "__trainer_params__" not in cls.__dict__:
-            base: Any = TrainerParams
-            made = concrete(base[cls._argument(0), cls._argument(1)])
-            cls.__trainer_params__ = made
+            base: Any = cls.trainer_params
+            generic = getattr(base, "__parameters__", ())
+            cls.__trainer_params__ = concrete(base[cls._argument(0), cls._argument(1)]) if generic else base
         return cast(type[TrainerParams[TScenarioParams, TPipelines]], cls.__trainer_params__)
 
     @classmethod
@@ -102,8 +109,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     @classmethod
     def default_predict_source(cls, pipelines: TPipelines) -> DataGeneratorParams | None:
-        """What `scena predict` reads by default: the run's validation source, unless a scenario has a better one."""
-        return pipelines.val_gen()
+        """What `scena predict` reads by default. Override it if `predict_source` depends on where the training data came from."""
+        return cls.predict_source() if cls.predict_source is not None else pipelines.val_gen()
 
     # ---- parts; override to change what is created ----------------------------------------------------------------
 
@@ -111,18 +118,18 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """Creates the data."""
         return cast("DataBase[Any]", self.params.data.create(**self.data_kwargs()))
 
-    def create_model(self, data: "DataBase[Any]") -> "ModelBase[Any]":
+    def create_model(self, data: Any) -> "ModelBase[Any]":
         """Creates the model for the data."""
         return cast("ModelBase[Any]", self.params.model.create(**self.model_kwargs(data)))
 
-    def create_evaluator(self, data: "DataBase[Any]") -> "Evaluator[Any]":
+    def create_evaluator(self, data: Any) -> "Evaluator[Any]":
         """Creates the evaluator that LAV feeds with post-processed samples."""
         return self.evaluator_cls()(self.params.evaluator, **self.evaluator_kwargs(data))
 
     def build(self) -> "BuiltModel":
         """Creates data, model and graph, with all variables."""
         from scena.model.built import BuiltModel
-        from scena.model.explaining import explaining_graph
+        from scena.model.debugging import explaining_graph
 
         data = self.create_data()
         model = self.create_model(data)
@@ -143,23 +150,21 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         with traceable(root):
             check_on_real_data(model, root, batch.inputs, batch.targets)
 
+    # Classes of parts, as tfaip names them; by default what the parameters of the part build.
+
     def evaluator_cls(self) -> "type[Evaluator[Any]]":
-        """The class of the evaluator; by default, what its parameters build."""
+        """The class of the evaluator."""
         return type(self.params.evaluator).implementation()
 
     @classmethod
     def trainer_cls(cls) -> "type[Trainer]":
         """The class of the trainer."""
-        from scena.training.trainer import Trainer
-
-        return Trainer
+        return cls.trainer_params_cls().implementation()
 
     @classmethod
     def lav_cls(cls) -> "type[LAV]":
         """The class of LAV."""
-        from scena.evaluation.lav import LAV
-
-        return LAV
+        return cls.lav_params.implementation()
 
     @classmethod
     def multi_lav_cls(cls) -> "type[MultiLAV]":
@@ -171,9 +176,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     @classmethod
     def predictor_cls(cls) -> "type[Predictor]":
         """The class of the predictor."""
-        from scena.prediction.predictor import Predictor
-
-        return Predictor
+        return cls.predictor_params.implementation()
 
     @classmethod
     def multi_predictor_cls(cls) -> "type[MultiModelPredictor]":
@@ -182,38 +185,43 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
         return MultiModelPredictor
 
-    # ---- static parameters: what one part hands to another ---------------------------------------------------------
+    # ---- static parameters: what one part hands to another; annotate `data` with your own data class ------------------
 
     def data_kwargs(self) -> dict[str, Any]:
         """More arguments for the data's constructor."""
         return {}
 
-    def model_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def model_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the model's constructor, for example the size of the data's codec."""
         del data
         return {}
 
-    def graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def graph_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the model's `create_graph`."""
         del data
         return {}
 
-    def root_graph_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def root_graph_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the constructor of the model's `root_graph_cls`."""
         del data
         return {}
 
-    def evaluator_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the evaluator's constructor."""
         del data
         return {}
 
-    def lav_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def voter_kwargs(self, data: Any) -> dict[str, Any]:
+        """More arguments for the voter's constructor."""
+        del data
+        return {}
+
+    def lav_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the constructor of LAV."""
         del data
         return {}
 
-    def predictor_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def predictor_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the predictor's constructor."""
         del data
         return {}
@@ -318,9 +326,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def read_weights(self, directory: Path) -> list[tuple[str, Any]]:
         """The weights of an export, of this scenario or of another one on the path, for a warm start."""
+        from scena.scenario.finding import scenario_of
         from scena.scenario.loading import load_export
         from scena.scenario.stored import read_description
-        from scena.scenario.trusted import scenario_of
 
         stored = str(read_description(directory / EXPORT_FILE)["scenario"])
         other = type(self) if stored == self.name() else scenario_of(stored, directory)
@@ -331,7 +339,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> "LAV":
         """LAV of the model that is being trained, with the batches of the validation."""
-        params = LAVParams(pipeline=trainer_params.gen.val, print_limit=self.params.print_eval_limit)
+        params = self.lav_params(pipeline=trainer_params.gen.val, print_limit=self.params.print_eval_limit)
         return self.create_lav_for(built, params)
 
     def create_lav_for(self, built: "BuiltModel", params: LAVParams) -> "LAV":
@@ -354,7 +362,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         from scena.scenario.loading import opened
 
-        params = check(params or LAVParams())
+        params = check(params or cls.lav_params())
         loaded = opened(export_dir, cls)
         tell_of_rules(loaded.rules, str(loaded.directory))
         _select(params.device)
@@ -370,10 +378,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.params import PipelineMode
         from scena.model.measures.voted import VotedMeasures
-        from scena.scenario.ensemble import check_same_inputs
-        from scena.scenario.loading import compare_code, opened
+        from scena.scenario.loading import check_same_inputs, compare_code, opened
 
-        params = check(params or LAVParams())
+        params = check(params or cls.lav_params())
         _select(params.device)
         exports = [opened(one, cls) for one in export_dirs]
         compare_code(exports)
@@ -382,10 +389,10 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         check_same_inputs(exports, PipelineMode.EVALUATION)
         lavs = {str(export.directory): export.scenario.create_lav_for(export.build(), params) for export in exports}
         predictors = [
-            export.scenario.create_predictor_for(lav.built, PredictorParams(run_eagerly=params.run_eagerly))
+            export.scenario.create_predictor_for(lav.built, cls.predictor_params(run_eagerly=params.run_eagerly))
             for export, lav in zip(exports, lavs.values(), strict=True)
         ]
-        voter = cls.multi_predictor_cls()(PredictorParams(), predictors)
+        voter = exports[0].scenario.create_multi_predictor(predictors, cls.predictor_params())
         scenario, data = exports[0].scenario, predictors[0].data
         measures = VotedMeasures(scenario.create_model(data), predictors[0].built)
         return cls.multi_lav_cls()(lavs, voter.vote, scenario.create_evaluator(data), measures)
@@ -410,10 +417,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             runtime: the name of what runs the model, instead of `params.runtime`.
         """
         from scena.data.params import PipelineMode
-        from scena.scenario.ensemble import check_same_inputs
-        from scena.scenario.loading import compare_code, opened
+        from scena.scenario.loading import check_same_inputs, compare_code, opened
 
-        params = check(params or PredictorParams())
+        params = check(params or cls.predictor_params())
         if runtime is not None:
             params = build({**to_raw(params), "runtime": {"class": runtime}}, type(params))
         _select(params.device)
@@ -425,7 +431,19 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         if single:
             return predictors[0]
         check_same_inputs(exports, PipelineMode.PREDICTION)
-        return cls.multi_predictor_cls()(params, predictors)
+        return exports[0].scenario.create_multi_predictor(predictors, params)
+
+    def create_voter(self, data: "DataBase[Any]") -> "Voter[Any]":
+        """What combines the outputs of several models. It needs no Keras."""
+        return cast("Voter[Any]", self.voter_params().create(**self.voter_kwargs(data)))
+
+    def create_multi_predictor(
+        self, predictors: "Sequence[Predictor]", params: PredictorParams
+    ) -> "MultiModelPredictor":
+        """A predictor in which several models vote."""
+        made = self.multi_predictor_cls()(params, predictors)
+        made.voter = self.create_voter(made.data)
+        return made
 
 
 class Scenario(ScenarioBase[ScenarioBaseParams[TData, TModel], TPipelines], Generic[TData, TModel, TPipelines]):

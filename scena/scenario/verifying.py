@@ -11,8 +11,8 @@ import numpy as np
 
 from scena.backends.selection import on_tensorflow
 from scena.errors import ScenaError
+from scena.model.building import precision_policy
 from scena.model.isolation import unnoticed
-from scena.model.precision import precision_policy
 from scena.params import to_raw
 from scena.prediction.formats.difference import Arrays, difference
 from scena.scenario.errors import ScenarioError

@@ -13,7 +13,7 @@ from scena.backends.selection import on_tensorflow
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import BatchStream, DataPipeline
 from scena.model.measures.bad_data import not_finite
-from scena.model.measures.label_counts import check_labels, label_counts
+from scena.model.measures.traced_checks import check_labels, label_counts
 from scena.model.tensorboard_data import split_results
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.foreign import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook

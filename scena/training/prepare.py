@@ -11,7 +11,7 @@ import keras
 from scena.backends.base import create_engine
 from scena.backends.selection import compute_deterministically
 from scena.data.errors import EmptyDataError
-from scena.model.precision import precision_policy
+from scena.model.building import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
 from scena.terminal import reporting
 from scena.training.errors import TrainingError

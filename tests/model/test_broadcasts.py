@@ -6,8 +6,8 @@ import keras
 import pytest
 from keras import ops
 
-from scena.model.measures.broadcasts import BATCH, accidental_pair
 from scena.model.measures.op_graph import Shapes, trace
+from scena.model.measures.traced_checks import BATCH, accidental_pair
 
 SHAPES: Shapes = {
     "inputs": {"x": ((BATCH, 8), "float32")},

@@ -18,10 +18,10 @@ Tensors = dict[str, Any]
 
 
 class PointData(DataBase[DataBaseParams]):
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
+    def input_specs(self) -> dict[str, ArraySpec]:
         return {"x": ArraySpec((3,), "float32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
+    def target_specs(self) -> dict[str, ArraySpec]:
         return {"y": ArraySpec((), "float32")}
 
 
@@ -36,7 +36,7 @@ class Line(GraphBase[ModelBaseParams]):
 
 
 class Weighted(ModelBase[ModelBaseParams]):
-    """A model whose `_metric` and `_sample_weights` the tests replace."""
+    """A model whose `metrics` and `sample_weights` the tests replace."""
 
     def __init__(self, params: ModelBaseParams) -> None:
         super().__init__(params)
@@ -46,7 +46,7 @@ class Weighted(ModelBase[ModelBaseParams]):
     def create_graph(self) -> Line:
         return Line(self.params)
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {
             "squared": ops.square(targets["y"] - outputs["out"]),
             "entropy": keras.losses.binary_crossentropy(targets["y"], outputs["p"]),  # (batch,): one number
@@ -72,54 +72,54 @@ def metrics(function: Callable[[Any, Any, Any], Any]) -> Hook:
 
 REFUSED: dict[str, tuple[dict[str, Hook], str]] = {
     "weights of nothing": (
-        {"_sample_weights": weights(sqaured=lambda y: y)},
-        "Weighted._sample_weights names ['sqaured'], but there are only ['entropy', 'squared'].",
+        {"sample_weights": weights(sqaured=lambda y: y)},
+        "Weighted.sample_weights names ['sqaured'], but there are only ['entropy', 'squared'].",
     ),
     "weights of one number": (
-        {"_sample_weights": weights(entropy=lambda y: y)},
+        {"sample_weights": weights(entropy=lambda y: y)},
         (
-            "Weighted._sample_weights: 'entropy' is a single number for the whole batch, so samples cannot be weighted any more. "
+            "Weighted.sample_weights: 'entropy' is a single number for the whole batch, so samples cannot be weighted any more. "
             "Return one value for each sample, for example keras.losses.binary_crossentropy on tensors of shape (batch, 1), or a "
             "Loss with reduction='none'."
         ),
     ),
     "weights within a sample": (
-        {"_sample_weights": lambda self, inputs, targets: {"squared": inputs["x"]}},
+        {"sample_weights": lambda self, inputs, targets: {"squared": inputs["x"]}},
         (
-            "Weighted._sample_weights: 'squared' must have one weight for each sample. Received: shape (None, 3). Weights within a "
-            "sample belong into _loss or _metric."
+            "Weighted.sample_weights: 'squared' must have one weight for each sample. Received: shape (None, 3). Weights within a "
+            "sample belong into Weighted.metrics or Weighted.loss."
         ),
     ),
     "weights of a Keras metric": (
-        {"_metric": metrics(lambda self, y, p: {"auc": (self.auc, y, p)}), "_sample_weights": weights(auc=lambda y: y)},
-        "Weighted._sample_weights: 'auc' is a Keras metric; it takes its weights as a fourth entry: (metric, y_true, y_pred, weights).",
+        {"metrics": metrics(lambda self, y, p: {"auc": (self.auc, y, p)}), "sample_weights": weights(auc=lambda y: y)},
+        "Weighted.sample_weights: 'auc' is a Keras metric; it takes its weights as a fourth entry: (metric, y_true, y_pred, weights).",
     ),
     "one metric, two names": (
-        {"_metric": metrics(lambda self, y, p: {"a": (self.auc, y, p), "b": (self.auc, y, 1 - p)})},
-        "Weighted._metric uses one metric object for 'a' and 'b', which would count both as one; create one for each in __init__.",
+        {"metrics": metrics(lambda self, y, p: {"a": (self.auc, y, p), "b": (self.auc, y, 1 - p)})},
+        "Weighted.metrics uses one metric object for 'a' and 'b', which would count both as one; create one for each in __init__.",
     ),
     "a name of the history": (
-        {"_metric": metrics(lambda self, y, p: {"val_error": y - p})},
+        {"metrics": metrics(lambda self, y, p: {"val_error": y - p})},
         (
             "Weighted: 'val_error' cannot be the name of a loss or metric: 'val_' and 'lav_' mark the results of validation and LAV. "
             "Rename it."
         ),
     ),
     "a metric that is not used": (
-        {"_metric": metrics(lambda self, y, p: {"auc": self.auc})},
-        "Weighted._metric: 'auc' is the object AUC; return (metric, y_true, y_pred).",
+        {"metrics": metrics(lambda self, y, p: {"auc": self.auc})},
+        "Weighted.metrics: 'auc' is the object AUC; return (metric, y_true, y_pred).",
     ),
     "no tensor": (
-        {"_metric": metrics(lambda self, y, p: {"auc": None})},
-        "Weighted._metric: 'auc' must be a tensor. Received: NoneType.",
+        {"metrics": metrics(lambda self, y, p: {"auc": None})},
+        "Weighted.metrics: 'auc' must be a tensor. Received: NoneType.",
     ),
     "a loss that is not called": (
-        {"_loss": lambda self, inputs, targets, outputs: {"loss": keras.losses.MeanSquaredError()}},
-        "Weighted._loss: 'loss' is the object MeanSquaredError; call it: loss(y_true, y_pred).",
+        {"loss": lambda self, inputs, targets, outputs: {"loss": keras.losses.MeanSquaredError()}},
+        "Weighted.loss: 'loss' is the object MeanSquaredError; call it: loss(y_true, y_pred).",
     ),
     "a pair without a metric": (
-        {"_metric": metrics(lambda self, y, p: {"auc": (y, p)})},
-        "Weighted._metric: 'auc' must be a tensor or (metric, y_true, y_pred). Received: a tuple of SymbolicTensor, SymbolicTensor.",
+        {"metrics": metrics(lambda self, y, p: {"auc": (y, p)})},
+        "Weighted.metrics: 'auc' must be a tensor or (metric, y_true, y_pred). Received: a tuple of SymbolicTensor, SymbolicTensor.",
     ),
 }
 
@@ -154,7 +154,7 @@ def test_a_called_metric_is_the_metric_of_all_samples(form: str) -> None:
         "in a list": lambda self, y, p: [self.auc(y, p), self.mae(y, p, sample_weight=y)],
         "as a tuple": lambda self, y, p: {"auc": (self.auc, y, p), "mae": (self.mae, y, p, y)},
     }
-    results = values(model_with(_metric=metrics(returned[form])))
+    results = values(model_with(metrics=metrics(returned[form])))
     expected = keras.metrics.AUC()
     expected.update_state(Y, P)
     assert results["auc"] == pytest.approx(float(expected.result()), abs=1e-6)
@@ -162,7 +162,7 @@ def test_a_called_metric_is_the_metric_of_all_samples(form: str) -> None:
 
 
 def test_a_keras_metric_counts_samples_and_not_batches() -> None:
-    results = values(model_with(_metric=metrics(lambda self, y, p: {"mae": (self.mae, y, p)})))
+    results = values(model_with(metrics=metrics(lambda self, y, p: {"mae": (self.mae, y, p)})))
     assert results["mae"] == pytest.approx(np.mean(abs(Y - P)), abs=1e-6)
 
 
@@ -189,7 +189,7 @@ def test_weights_that_are_spread_over_a_sample_stay_as_they_are() -> None:
 
 def test_a_loss_that_depends_on_no_weight_is_refused() -> None:
     model = model_with(
-        _loss=lambda self, inputs, targets, outputs: {"loss": ops.abs(targets["y"] - ops.round(outputs["p"]))}
+        loss=lambda self, inputs, targets, outputs: {"loss": ops.abs(targets["y"] - ops.round(outputs["p"]))}
     )
     model.compile(optimizer=keras.optimizers.SGD(0.1))
     data = PointData(DataBaseParams())
@@ -197,13 +197,13 @@ def test_a_loss_that_depends_on_no_weight_is_refused() -> None:
     with pytest.raises(ModelError) as failure:
         engine.train({"x": X.astype("float32")[None]}, {"y": Y.astype("float32")[None]})
     assert str(failure.value) == (
-        "The loss does not depend on any trainable weight, so nothing can be learned: _loss uses no output of the graph, "
+        "The loss does not depend on any trainable weight, so nothing can be learned: loss uses no output of the graph, "
         "or a function without a gradient (argmax, round, a cast to whole numbers), or all layers are frozen."
     )
 
 
 def test_samples_are_weighted() -> None:
-    results = values(model_with(_sample_weights=weights(squared=lambda y: 1 + 9 * y)))
+    results = values(model_with(sample_weights=weights(squared=lambda y: 1 + 9 * y)))
     assert results["squared"] == pytest.approx(np.mean((1 + 9 * Y) * (Y - X.sum(axis=1)) ** 2), rel=1e-5)
 
 

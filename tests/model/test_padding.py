@@ -8,7 +8,7 @@ from keras import layers, ops
 
 from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, ModelBaseParams
 from scena.model.built import BuiltModel
-from scena.model.measures.padding import padding_effects
+from scena.model.measures.batch_checks import padding_effects
 
 Tensors = dict[str, Any]
 

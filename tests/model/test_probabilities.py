@@ -10,7 +10,7 @@ from keras import layers, ops
 
 from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, ModelBaseParams
 from scena.model.built import BuiltModel
-from scena.model.measures.probabilities import FUNCTIONS, mistaken_logits, used_by_losses
+from scena.model.measures.batch_checks import FUNCTIONS, mistaken_logits, used_by_losses
 
 Tensors = dict[str, Any]
 

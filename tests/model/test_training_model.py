@@ -177,7 +177,7 @@ def test_targets_are_pre_processed_for_losses_and_metrics() -> None:
 
 def test_validation_leaves_out_what_the_prediction_graph_does_not_have() -> None:
     model = build(EchoModel(NumberParams())).validation_model()
-    assert model.measures.skipped == {"_loss": ["loss"]}
+    assert model.measures.skipped == {"loss": ["loss"]}
     engine(model).evaluate({"x": np.ones((2, 1), "float32")}, {"y": np.full((2, 1), 5, "float32")})
     assert {name: float(value) for name, value in model.results().items()} == {"target": 50.0}
 

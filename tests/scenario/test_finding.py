@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from scena.scenario.errors import ScenarioError
-from scena.scenario.finding import find_scenario, list_scenarios
-from scena.scenario.trusted import scenario_of
+from scena.scenario.finding import find_scenario, list_scenarios, scenario_of
 
 CODE = '''
 from scena import ScenarioBase, ScenarioBaseParams, TrainValParams, DataBaseParams, ModelBaseParams, DataGeneratorParams

@@ -36,8 +36,10 @@ class Jitter(MappingDataProcessor[JitterParams]):
 class TemplateData(DataBase[TemplateDataParams]):
     """Name, shape (without the batch) and type of inputs and targets; None is a variable length that is padded."""
 
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"point": ArraySpec((2,), "float32")}
+    inputs = {"point": ArraySpec((2,), "float32")}
+    targets = {"label": ArraySpec((), "int32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"label": ArraySpec((), "int32")}
+    def describe(self, sample: Sample) -> str:
+        """What `scena lav` and `scena predict` print; there are targets in a validation only."""
+        target = f", target {sample.targets['label']}" if sample.targets else ""
+        return f"sample {sample.meta}: predicted {sample.outputs['class']}{target}"

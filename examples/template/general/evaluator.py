@@ -1,4 +1,4 @@
-"""Measures in plain Python on post-processed samples. [Remove this file, and its lines in scenario.py, if you need none.]"""
+"""Measures in plain Python on post-processed samples. [Remove this file, and its lines in params.py, if you need none.]"""
 
 from typing import Any, Self
 

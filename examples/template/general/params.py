@@ -11,7 +11,6 @@ from scena import (
     SequentialProcessorPipelineParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
 
 
 class TemplateSourceParams(DataGeneratorParams, builds=".data:TemplateSource"):
@@ -23,16 +22,14 @@ class TemplateSourceParams(DataGeneratorParams, builds=".data:TemplateSource"):
 class JitterParams(DataProcessorParams, builds=".data:Jitter"):
     """Data augmentation: moves the points a little. [Replace or remove it.]"""
 
-    modes: set[PipelineMode] = param({PipelineMode.TRAINING}, help="modes in which the processor is applied")
+    modes = {PipelineMode.TRAINING}
     size: float = param(0.05, ge=0, help="how far, on average")
 
 
 class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
     """What samples look like, and how they are processed."""
 
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[JitterParams()]), help="processors before the model"
-    )
+    pre_proc = SequentialProcessorPipelineParams(processors=[JitterParams()])
 
 
 class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
@@ -42,7 +39,7 @@ class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
     dropout: float = param(0.1, ge=0, lt=1, help="share of units to drop in training")
 
 
-class TemplateEvaluatorParams(EvaluatorParams):
+class TemplateEvaluatorParams(EvaluatorParams, builds=".evaluator:TemplateEvaluator"):
     """Measures in Python."""
 
 

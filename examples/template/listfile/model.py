@@ -1,16 +1,13 @@
 """The network, its loss and its metric, in plain Keras."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import layers, ops
 
-from scena import GraphBase, ModelBase, Sample
+from scena import GraphBase, ModelBase, Tensors
 
 from .params import TemplateModelParams
-
-Tensors = dict[str, Any]
 
 
 class TemplateGraph(GraphBase[TemplateModelParams]):
@@ -32,21 +29,12 @@ class TemplateGraph(GraphBase[TemplateModelParams]):
 class TemplateModel(ModelBase[TemplateModelParams]):
     """What is learned, and how success is measured."""
 
-    def create_graph(self) -> TemplateGraph:
-        return TemplateGraph(self.params)
+    graph = TemplateGraph
+    best = ("max", "acc")
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         loss = keras.losses.sparse_categorical_crossentropy
         return {"loss": loss(targets["label"], outputs["logits"], from_logits=True)}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         return {"acc": keras.metrics.sparse_categorical_accuracy(targets["label"], outputs["pred"])}
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "acc"
-
-    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{sample.meta}: predicted {sample.outputs['class']}, target {sample.targets['label']}")
-
-    def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{sample.meta}: {sample.outputs['class']}")

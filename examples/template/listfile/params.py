@@ -5,11 +5,9 @@ from scena import (
     DataProcessorParams,
     ModelBaseParams,
     PipelineMode,
-    ScenarioBaseParams,
     SequentialProcessorPipelineParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
 
 
 class LoadSampleParams(DataProcessorParams, builds=".data:LoadSample"):
@@ -19,24 +17,17 @@ class LoadSampleParams(DataProcessorParams, builds=".data:LoadSample"):
 class JitterParams(DataProcessorParams, builds=".data:Jitter"):
     """Data augmentation: moves the points a little. [Replace or remove it.]"""
 
-    modes: set[PipelineMode] = param({PipelineMode.TRAINING}, help="modes in which the processor is applied")
+    modes = {PipelineMode.TRAINING}
     size: float = param(0.05, ge=0, help="how far, on average")
 
 
 class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
     """What samples look like, and how they are processed."""
 
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[LoadSampleParams(), JitterParams()]),
-        help="processors before the model",
-    )
+    pre_proc = SequentialProcessorPipelineParams(processors=[LoadSampleParams(), JitterParams()])
 
 
 class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
     """The network. [Add what you want to change on the command line.]"""
 
     units: list[int] = param([32, 32], gt=0, help="units of each hidden layer")
-
-
-class TemplateScenarioParams(ScenarioBaseParams[TemplateDataParams, TemplateModelParams]):
-    """The scenario's parameters."""

@@ -1,9 +1,9 @@
 """What holds the parts together; `scena train` is given this."""
 
-from scena import ListFileScenario
+from scena import ListFileScenario, ScenarioBaseParams
 
-from .params import TemplateScenarioParams
+from .params import TemplateDataParams, TemplateModelParams
 
 
-class TemplateScenario(ListFileScenario[TemplateScenarioParams]):
+class TemplateScenario(ListFileScenario[ScenarioBaseParams[TemplateDataParams, TemplateModelParams]]):
     """Learns from files that list files name. [Say here what your scenario does; --help shows it.]"""

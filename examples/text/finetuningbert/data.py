@@ -5,11 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from scena import ArraySpec, DataBase, MappingDataProcessor, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.errors import DataError
-from scena.data.params import DataBaseParams
-from scena.data.sources.named import NamedDataSet
-from scena.data.sources.params import NamedDataSetParams
+from scena import (
+    ArraySpec,
+    DataBase,
+    DataBaseParams,
+    DataError,
+    MappingDataProcessor,
+    NamedDataSet,
+    NamedDataSetParams,
+    PipelineMode,
+    RandomAccessGenerator,
+    Sample,
+)
 
 from .params import PACKAGE, GlueParams, PairDataParams, PairsParams, TokenizeParams
 from .wordpiece import WordPieces
@@ -106,11 +113,14 @@ class Tokenize(MappingDataProcessor[TokenizeParams]):
 class PairData(DataBase[PairDataParams]):
     """Rows of word pieces, padded to the longest of their batch with 0, which is [PAD]."""
 
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"tokens": ArraySpec((None,), "int32"), "parts": ArraySpec((None,), "int32")}
+    inputs = {"tokens": ArraySpec((None,), "int32"), "parts": ArraySpec((None,), "int32")}
+    targets = {"same": ArraySpec((), "int32")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"same": ArraySpec((), "int32")}
+    def describe(self, sample: Sample) -> str:
+        same = bool(sample.outputs["same"] > 0.5)
+        verdict = f"{'the same' if same else 'not the same'} (probability of the same: {sample.outputs['same']:.3f})"
+        mark = f", {'right' if same == sample.targets['same'] else 'wrong'}" if sample.targets else ""
+        return f"{sample.meta}: {verdict}{mark}"
 
 
 def read_vocabulary(params: PairDataParams) -> WordPieces:

@@ -1,17 +1,14 @@
 """The encoder reads both sentences at once; a dense layer on the mean of its features decides."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import layers, ops
 
-from scena import GraphBase, ModelBase, Sample
+from scena import GraphBase, ModelBase, Tensors
 
 from .encoder import Encoder
 from .params import PairModelParams
-
-Tensors = dict[str, Any]
 
 
 class PairGraph(GraphBase[PairModelParams]):
@@ -34,32 +31,13 @@ class PairGraph(GraphBase[PairModelParams]):
 class PairModel(ModelBase[PairModelParams]):
     """Learns from pairs with 1 (they say the same) or 0."""
 
-    def create_graph(self) -> PairGraph:
-        return PairGraph(self.params, name="pair_graph")
+    graph = PairGraph
+    best = ("max", "acc")
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         wanted, logit = ops.cast(targets["same"], "float32"), outputs["logit"]
         return {"loss": keras.ops.binary_crossentropy(wanted, logit, from_logits=True)}
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         right = ops.equal(ops.cast(outputs["logit"] > 0, "int32"), targets["same"])
         return {"acc": ops.cast(right, "float32")}
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "acc"
-
-    def _print_evaluate(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(
-            f"{sample.meta}: {_verdict(sample)}, {'right' if _says_same(sample) == sample.targets['same'] else 'wrong'}"
-        )
-
-    def _print_prediction(self, sample: Sample, data: object, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{sample.meta}: {_verdict(sample)}")
-
-
-def _says_same(sample: Sample) -> bool:
-    return bool(sample.outputs["same"] > 0.5)
-
-
-def _verdict(sample: Sample) -> str:
-    return f"{'the same' if _says_same(sample) else 'not the same'} (probability of the same: {sample.outputs['same']:.3f})"

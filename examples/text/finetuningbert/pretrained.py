@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-from scena.training.errors import TrainingError
-from scena.training.warmstart.warmstarter import WarmStarter, Weights
+from scena import TrainingError, WarmStarter, Weights
 
 from .params import PACKAGE
 

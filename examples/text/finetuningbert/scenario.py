@@ -1,20 +1,14 @@
 """Fine-tuning a pretrained encoder to decide whether two sentences say the same."""
 
-from typing import TYPE_CHECKING
-
-from scena import DataGeneratorParams, ScenarioBase, TrainerParams
-from scena.training.optimizers.params import AdamW
-from scena.training.schedules.params import PolynomialDecay
-from scena.training.trigger import Trigger
+from scena import AdamW, PolynomialDecay, ScenarioBase, TrainerParams, Trigger
 
 from .params import PairPipelines, PairScenarioParams, PairsParams, Pretrained
-
-if TYPE_CHECKING:
-    from .evaluator import PairScores
 
 
 class PairScenario(ScenarioBase[PairScenarioParams, PairPipelines]):
     """Decides whether two sentences say the same."""
+
+    predict_source = PairsParams
 
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[PairScenarioParams, PairPipelines]:
@@ -28,13 +22,3 @@ class PairScenario(ScenarioBase[PairScenarioParams, PairPipelines]):
         params.lav_every_n, params.val_every_n = Trigger(1), Trigger(0)  # LAV measures the accuracy too
         params.gen.train.batch_size, params.gen.val.batch_size = 32, 100
         return params
-
-    @classmethod
-    def default_predict_source(cls, pipelines: PairPipelines) -> DataGeneratorParams:
-        return PairsParams()
-
-    @classmethod
-    def evaluator_cls(cls) -> "type[PairScores]":
-        from .evaluator import PairScores
-
-        return PairScores

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from scena.data.errors import DataError
+from scena import DataError
 
 UNKNOWN, START, SEPARATOR = "[UNK]", "[CLS]", "[SEP]"
 LONGEST_WORD = 100

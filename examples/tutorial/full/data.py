@@ -1,13 +1,12 @@
-"""Two sources of different kinds, a data set to learn from and files to predict, and what the network gets of both."""
+"""Two sources, a data set to learn from and files to predict; what the network gets of both; how a prediction is printed."""
 
-from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.sources.digits import load_digits
+from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample, load_digits
 
 from .params import DigitsParams, ImageFilesParams, TutorialDataParams
 
 
 class Digits(RandomAccessGenerator[DigitsParams]):
-    """Pictures and their classes from a data set."""
+    """Images and their classes from a data set."""
 
     def __init__(self, params: DigitsParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
@@ -21,7 +20,7 @@ class Digits(RandomAccessGenerator[DigitsParams]):
 
 
 class ImageFiles(RandomAccessGenerator[ImageFilesParams]):
-    """The names of picture files; the processor `LoadImage` reads them."""
+    """The names of image files; the processor `LoadImage` reads them."""
 
     def __len__(self) -> int:
         return len(self.params.image_files)
@@ -32,10 +31,15 @@ class ImageFiles(RandomAccessGenerator[ImageFilesParams]):
 
 
 class TutorialData(DataBase[TutorialDataParams]):
-    """Names, shapes and types."""
+    """Names, shapes and types, and a line about a predicted sample."""
 
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"img": ArraySpec((28, 28), "uint8")}
+    inputs = {"img": ArraySpec((28, 28), "uint8")}
+    targets = {"gt": ArraySpec((), "uint8")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"gt": ArraySpec((), "uint8")}
+    def describe(self, sample: Sample) -> str:
+        label = sample.outputs["class"]
+        text = f"{label} (p = {sample.outputs['pred'][label]:.2f})"
+        if not sample.targets:
+            return f"{sample.meta['file']}: {text}" if sample.meta else text
+        mark = "right" if label == sample.targets["gt"] else "WRONG"
+        return f"{mark}: predicted {text}, target {sample.targets['gt']}"

@@ -3,26 +3,25 @@
 import numpy as np
 from PIL import Image
 
-from scena import MappingDataProcessor, Sample
-from scena.data.errors import DataError
+from scena import DataError, MappingDataProcessor, Sample
 
 from .params import LoadImageParams, ShiftParams
 
 
 class LoadImage(MappingDataProcessor[LoadImageParams]):
-    """Makes a picture of a file name."""
+    """Reads the image that a file name stands for."""
 
     def apply(self, sample: Sample) -> Sample:
         try:
             with Image.open(sample.inputs) as file:
                 image = np.asarray(file.convert("L").resize((28, 28)), dtype=np.uint8)
         except OSError as error:
-            raise DataError(f"Cannot read the picture {sample.inputs}: {error}") from error
+            raise DataError(f"Cannot read the image {sample.inputs}: {error}") from error
         return sample.new_inputs({"img": 255 - image if self.params.invert else image})
 
 
 class Shift(MappingDataProcessor[ShiftParams]):
-    """Moves the picture; what leaves it on one side does not come back on the other."""
+    """Moves the image; pixels that leave it are lost, and the gap is black."""
 
     def apply(self, sample: Sample, rng: np.random.Generator) -> Sample:
         pixels = self.params.pixels

@@ -1,7 +1,6 @@
-"""Where the samples come from and what they look like."""
+"""Where the samples come from, what they look like, and how a prediction is printed."""
 
-from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample
-from scena.data.sources.digits import load_digits
+from scena import ArraySpec, DataBase, PipelineMode, RandomAccessGenerator, Sample, load_digits
 
 from .params import DigitsParams, TutorialDataParams
 
@@ -19,8 +18,10 @@ class Digits(RandomAccessGenerator[DigitsParams]):
 
 
 class TutorialData(DataBase[TutorialDataParams]):
-    def _input_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"img": ArraySpec((28, 28), "uint8")}
+    inputs = {"img": ArraySpec((28, 28), "uint8")}
+    targets = {"gt": ArraySpec((), "uint8")}
 
-    def _target_layer_specs(self) -> dict[str, ArraySpec]:
-        return {"gt": ArraySpec((), "uint8")}
+    def describe(self, sample: Sample) -> str:
+        label = sample.outputs["class"]
+        target = f", target {sample.targets['gt']}" if sample.targets else ""
+        return f"predicted {label} (p = {sample.outputs['pred'][label]:.2f}){target}"

@@ -1,23 +1,19 @@
-"""What can be set. Pure Python, so that `scena train examples.tutorial.min --help` is there at once."""
+"""What can be set. Pure Python, so that `scena train examples.tutorial.min --help` appears at once."""
 
-from scena import DataBaseParams, DataGeneratorParams, ModelBaseParams, ScenarioBaseParams, param
+from scena import DataBaseParams, DataGeneratorParams, ModelBaseParams, param
 
 
 class DigitsParams(DataGeneratorParams, builds=".data:Digits"):
-    """Pictures of digits."""
+    """Images of digits."""
 
     dataset: str = param("digits", choices=["digits", "mnist", "fashion_mnist"], help="digits needs no network")
 
 
 class TutorialDataParams(DataBaseParams, builds=".data:TutorialData"):
-    """A picture in, a digit out."""
+    """An image in, a digit out."""
 
 
 class TutorialModelParams(ModelBaseParams, builds=".model:TutorialModel"):
     """A small convolutional network."""
 
     n_classes: int = param(10, ge=2, help="number of classes")
-
-
-class TutorialScenarioParams(ScenarioBaseParams[TutorialDataParams, TutorialModelParams]):
-    """Recognising digits."""

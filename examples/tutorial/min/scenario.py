@@ -1,9 +1,9 @@
 """MNIST in as few lines as an honest scenario takes."""
 
-from scena import ScenarioBase, TrainValParams
+from scena import Scenario, TrainValParams
 
-from .params import DigitsParams, TutorialScenarioParams
+from .params import DigitsParams, TutorialDataParams, TutorialModelParams
 
 
-class TutorialScenario(ScenarioBase[TutorialScenarioParams, TrainValParams[DigitsParams]]):
+class TutorialScenario(Scenario[TutorialDataParams, TutorialModelParams, TrainValParams[DigitsParams]]):
     """Recognises handwritten digits with a small convolutional network."""

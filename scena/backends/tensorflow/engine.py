@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from scena.backends.base import Arrays
 from scena.data.spec import ArraySpec
+from scena.model.building import keras_dtype
 from scena.model.errors import ModelError
-from scena.model.specs import keras_dtype
 
 
 class TensorFlowEngine:

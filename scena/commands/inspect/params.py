@@ -57,8 +57,8 @@ def _subject(argument: str, explicit: str | None) -> tuple[Any, str, Any, Any]:
     if stored is None:
         scenario, _ = take_scenario("params", [argument])
         return scenario, argument, scenario.default_trainer_params(), scenario.default_trainer_params()
+    from scena.scenario.finding import scenario_of
     from scena.scenario.stored import read_description, stored_params
-    from scena.scenario.trusted import scenario_of
 
     description = read_description(stored)
     scenario = scenario_of(description["scenario"], stored.parent, explicit)

@@ -65,8 +65,8 @@ def _list(files: list[str]) -> None:
 def _save(path: Path, name: str, directory: Path, explicit: str | None) -> None:
     from scena.params.files.sets import add_set
     from scena.scenario.errors import ScenarioError
+    from scena.scenario.finding import scenario_of
     from scena.scenario.stored import read_description, stored_params
-    from scena.scenario.trusted import scenario_of
 
     stored = next((directory / file for file in (PARAMS_FILE, EXPORT_FILE) if (directory / file).is_file()), None)
     if stored is None:

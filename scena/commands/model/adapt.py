@@ -39,7 +39,7 @@ def run(arguments: list[str]) -> int:
     assert options.out is not None
     make_folder("--out", options.out.parent)
     start_work(options)
-    from scena.scenario.adapting import adapt
+    from scena.scenario.exporting import adapt
 
     adapt(export, parsed.params.scenario, options.out)
     print(f"Wrote {options.out}")

@@ -67,8 +67,8 @@ def evaluate(path: Path, scenario: Any) -> Results:
 def _stored(path: Path, explicit: str | None) -> tuple[AnyScenario, Any]:
     from scena.evaluation.dump import read_header
     from scena.scenario.errors import ScenarioError
+    from scena.scenario.finding import scenario_of
     from scena.scenario.stored import joined, stored_export
-    from scena.scenario.trusted import scenario_of
 
     header = read_header(path)
     if not isinstance(header.get("trainer"), dict):

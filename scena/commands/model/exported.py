@@ -9,10 +9,9 @@ from scena.commands.scenario_argument import WorkOptions, import_modules
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.params import ParamsError, Parsed, param
 from scena.scenario.errors import ScenarioError
-from scena.scenario.finding import AnyScenario
+from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.loading import LoadedExport, compare_code, export_file, load_export
 from scena.scenario.stored import read_description
-from scena.scenario.trusted import scenario_of
 
 logger = logging.getLogger(__name__)
 

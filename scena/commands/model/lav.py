@@ -63,7 +63,7 @@ def run(arguments: list[str]) -> int:
     pipelines = exports[0].params.pipelines
     # each sample counts, also those that do not fill a batch
     batches = validation_batches(pipelines, batch_drop_remainder=False)
-    default = LavRoot(data=pipelines.val_gen(), lav=LAVParams(pipeline=batches))
+    default = LavRoot(data=pipelines.val_gen(), lav=scenario.lav_params(pipeline=batches))
     parsed = parse(default, rest, prog="scena lav", options=options)
     source: DataGeneratorParams | None = parsed.params.data
     if source is None:
@@ -136,7 +136,7 @@ def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers
 def _share_inputs(exports: "list[LoadedExport]") -> bool:
     import logging
 
-    from scena.scenario.ensemble import check_same_inputs
+    from scena.scenario.loading import check_same_inputs
 
     try:
         check_same_inputs(exports, PipelineMode.EVALUATION)

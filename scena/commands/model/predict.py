@@ -62,7 +62,9 @@ def run(arguments: list[str]) -> int:
     pipelines = exports[0].params.pipelines
     # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
     pipeline = validation_batches(pipelines, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
-    default = PredictRoot(data=scenario.default_predict_source(pipelines), predict=PredictorParams(pipeline=pipeline))
+    default = PredictRoot(
+        data=scenario.default_predict_source(pipelines), predict=scenario.predictor_params(pipeline=pipeline)
+    )
     parsed = parse(default, rest, prog="scena predict", options=options)
     if parsed.params.data is None:
         raise ScenarioError("There is nothing to predict; name the data with --data.")

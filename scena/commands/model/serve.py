@@ -9,7 +9,7 @@ from scena.commands.scenario_argument import start_work
 from scena.commands.usage import print_usage
 from scena.data.params import DataPipelineParams
 from scena.params import Params, ParamsError, param, parse, parse_options
-from scena.prediction.params import PredictorParams, ServeParams
+from scena.prediction.params import ServeParams
 
 USAGE = """usage: scena serve DIR… [--port 8501] [--host 127.0.0.1] [--max_batch 32] …
 
@@ -53,7 +53,7 @@ def run(arguments: list[str]) -> int:
     pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
     predictor = scenario.create_predictor(
         exports if len(exports) > 1 else exports[0],
-        PredictorParams(pipeline=pipeline, device=parsed.params.device),
+        scenario.predictor_params(pipeline=pipeline, device=parsed.params.device),
     )
     evaluator = exports[0].scenario.create_evaluator(predictor.data)  # it knows the names of the classes, for reports
     serve(predictor, params, name, evaluator.class_names())

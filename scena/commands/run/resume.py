@@ -7,8 +7,8 @@ from scena.commands.scenario_argument import WorkOptions, check_training, import
 from scena.commands.usage import print_usage
 from scena.params import ParamsError, param, parse, parse_options
 from scena.scenario.errors import ScenarioError
+from scena.scenario.finding import scenario_of
 from scena.scenario.stored import read_description, stored_params
-from scena.scenario.trusted import scenario_of
 from scena.storage.run_layout import PARAMS_FILE
 from scena.training.ownership import check_repeated, forget_paths, paths_outside
 

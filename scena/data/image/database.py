@@ -26,10 +26,10 @@ P = TypeVar("P", bound=ImageDataParams)
 class ImageData(DataBase[P]):
     """Inputs "image" (float32) and targets "label". Sources give encoded images or arrays of values from 0 to 255."""
 
-    def _input_layer_specs(self) -> dict[str, Any]:
+    def input_specs(self) -> dict[str, Any]:
         return {"image": ArraySpec(self.params.image_shape, "float32")}
 
-    def _target_layer_specs(self) -> dict[str, Any]:
+    def target_specs(self) -> dict[str, Any]:
         return {"label": ArraySpec((), "int64")}
 
     def processors(self, pipeline_params: DataPipelineParams) -> DataProcessorPipelineParams:

@@ -1,4 +1,4 @@
-"""Mistakes in `_loss`, `_metric`, `_loss_weights` and `_sample_weights` that would train or report something else in silence.
+"""Mistakes in `loss`, `metrics`, `loss_weights` and `sample_weights` that would train or report something else without an error.
 
 All of it is checked on symbolic tensors, before any data is read.
 """
@@ -9,25 +9,27 @@ import keras
 import numpy as np
 
 from scena.model.errors import ModelError
-from scena.model.measures.called_metrics import CalledMetric
+from scena.model.measures.keras_metrics import CalledMetric
+from scena.overriding import Overridable, spelled
 
 
-def named_values(kind: str, method: str, value: Any) -> dict[str, Any]:
-    """What `_loss` or `_metric` returned, as a dict of tensors and updates of Keras metrics.
+def named_values(model: type[Overridable], method: str, value: Any) -> dict[str, Any]:
+    """What `loss` or `metrics` returned, as a dict of tensors and updates of Keras metrics.
 
     Args:
-        kind: name of the model's class, for errors.
-        method: `_loss` or `_metric`.
+        model: the model's class, for errors.
+        method: `loss` or `metrics`.
         value: what it returned.
     """
-    if method == "_metric" and isinstance(value, list | tuple) and all(isinstance(v, CalledMetric) for v in value):
+    name = spelled(model, method)
+    if method == "metrics" and isinstance(value, list | tuple) and all(isinstance(v, CalledMetric) for v in value):
         names = [called.metric.name for called in value]
         if len(set(names)) < len(names):
-            raise ModelError(f"{kind}._metric returns {names}: give each metric a name of its own, AUC(name=…).")
+            raise ModelError(f"{name} returns {names}: give each metric a name of its own, AUC(name=…).")
         value = dict(zip(names, value, strict=True))
     if not isinstance(value, dict):
-        raise ModelError(f"{kind}.{method} must return a dict of names and tensors. Received: {type(value).__name__}.")
-    return {name: _value(f"{kind}.{method}: {name!r}", item) for name, item in value.items()}
+        raise ModelError(f"{name} must return a dict of names and tensors. Received: {type(value).__name__}.")
+    return {key: _value(f"{name}: {key!r}", item) for key, item in value.items()}
 
 
 def _value(name: str, value: Any) -> Any:
@@ -52,18 +54,18 @@ def _kinds(values: tuple[Any, ...]) -> str:
     return ", ".join(type(value).__name__ for value in values) or "nothing"
 
 
-def check_names(kind: str, measured: list[str], updates: dict[str, tuple[Any, ...]]) -> None:
+def check_names(model: type[Overridable], measured: list[str], updates: dict[str, tuple[Any, ...]]) -> None:
     """Refuses names that the history uses itself, and one Keras metric under two names.
 
     Args:
-        kind: name of the model's class, for errors.
+        model: the model's class, for errors.
         measured: names of losses and averaged metrics.
         updates: the Keras metrics by name, each with its arguments.
     """
     taken = [name for name in [*measured, *updates] if name.startswith(("val_", "lav_"))]
     if taken:
         raise ModelError(
-            f"{kind}: {taken[0]!r} cannot be the name of a loss or metric: 'val_' and 'lav_' mark the results of "
+            f"{model.__name__}: {taken[0]!r} cannot be the name of a loss or metric: 'val_' and 'lav_' mark the results of "
             "validation and LAV. Rename it."
         )
     owners: dict[int, str] = {}
@@ -71,13 +73,13 @@ def check_names(kind: str, measured: list[str], updates: dict[str, tuple[Any, ..
         other = owners.setdefault(id(metric), name)
         if other != name:
             raise ModelError(
-                f"{kind}._metric uses one metric object for {other!r} and {name!r}, which would count both as one; "
+                f"{spelled(model, 'metrics')} uses one metric object for {other!r} and {name!r}, which would count both as one; "
                 "create one for each in __init__."
             )
 
 
 def check_sample_weights(
-    kind: str,
+    model: type[Overridable],
     weights: Any,
     values: dict[str, Any],
     updates: dict[str, tuple[Any, ...]],
@@ -86,33 +88,35 @@ def check_sample_weights(
     """Refuses weights that would have no effect or another one than meant.
 
     Args:
-        kind: name of the model's class, for errors.
-        weights: what `_sample_weights` returned.
+        model: the model's class, for errors.
+        weights: what `sample_weights` returned.
         values: losses and averaged metrics by name.
         updates: the Keras metrics by name, each with its arguments.
         skipped: whether the graph lacks what some losses or metrics need.
     """
+    method = spelled(model, "sample_weights")
     if not isinstance(weights, dict):
         received = type(weights).__name__
-        raise ModelError(f"{kind}._sample_weights must return a dict of names and tensors. Received: {received}.")
+        raise ModelError(f"{method} must return a dict of names and tensors. Received: {received}.")
     unknown = sorted(set(weights) - set(values) - set(updates))
     if unknown and not skipped:
-        raise ModelError(f"{kind}._sample_weights names {unknown}, but there are only {sorted([*values, *updates])}.")
+        raise ModelError(f"{method} names {unknown}, but there are only {sorted([*values, *updates])}.")
     for name, weight in weights.items():
         shape = _shape(weight)
         if len(shape) > 1 and shape[1:] != (1,) * (len(shape) - 1):
             raise ModelError(
-                f"{kind}._sample_weights: {name!r} must have one weight for each sample. Received: shape {shape}. "
-                f"Weights within a sample belong into {'_metric' if name in updates else '_loss or _metric'}."
+                f"{method}: {name!r} must have one weight for each sample. Received: shape {shape}. "
+                f"Weights within a sample belong into {spelled(model, 'metrics')}"
+                f"{'' if name in updates else ' or ' + spelled(model, 'loss')}."
             )
         if name in updates:
             raise ModelError(
-                f"{kind}._sample_weights: {name!r} is a Keras metric; it takes its weights as a fourth entry: "
+                f"{method}: {name!r} is a Keras metric; it takes its weights as a fourth entry: "
                 "(metric, y_true, y_pred, weights)."
             )
         if name in values and shape and not _shape(values[name]):
             raise ModelError(
-                f"{kind}._sample_weights: {name!r} is a single number for the whole batch, so samples cannot be weighted "
+                f"{method}: {name!r} is a single number for the whole batch, so samples cannot be weighted "
                 "any more. Return one value for each sample, for example keras.losses.binary_crossentropy on tensors of shape "
                 "(batch, 1), or a Loss with reduction='none'."
             )

@@ -4,7 +4,7 @@ A missing output is replaced by a tensor whose value means nothing: in a graph o
 knows; elsewhere by a symbolic tensor of Keras, and whatever is computed from it is symbolic too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -45,7 +45,7 @@ class MissingOutputs:
         """The values that need no missing output, and the names of the others; None if they cannot be told apart.
 
         Args:
-            compute: a model's `_loss` or `_metric`.
+            compute: a model's `loss` or `metrics`.
             outputs: the outputs that there are.
         """
         stand_ins, depends = self._stand_ins(outputs)
@@ -60,12 +60,12 @@ class MissingOutputs:
         """A tensor without a value for each missing output, and what tells whether something was computed from one."""
         specs = self.specs or {}
         if keras.config.backend() == "tensorflow":
-            from scena.model.measures import tf_dependence
+            import tensorflow as tf
 
-            if tf_dependence.tracing():
+            if not tf.executing_eagerly():
                 some = next(iter(outputs.values()))
-                made = {name: tf_dependence.stand_in(spec, some) for name, spec in specs.items()}
-                return made, lambda value: tf_dependence.depends(value, made.values())
+                made = {name: _tf_stand_in(spec, some) for name, spec in specs.items()}
+                return made, lambda value: _tf_depends(value, made.values())
         batch = next(iter(outputs.values())).shape[0]
         return {
             name: keras.KerasTensor((batch, *spec.shape[1:]), spec.dtype) for name, spec in specs.items()
@@ -74,3 +74,32 @@ class MissingOutputs:
 
 def _is_symbolic(value: Any) -> bool:
     return any(isinstance(leaf, keras.KerasTensor) for leaf in keras.tree.flatten(value))
+
+
+def _tf_stand_in(spec: Any, like: Any) -> Any:
+    """A tensor of this kind whose value means nothing, for as many samples as `like` has.
+
+    It has a value because TensorFlow runs some operations unasked, such as the checks of shapes in losses.
+    """
+    import tensorflow as tf
+
+    shape = [tf.shape(like)[0], *(1 if size is None else size for size in spec.shape[1:])]
+    made = tf.zeros(shape, keras.backend.standardize_dtype(spec.dtype))
+    return tf.ensure_shape(made, spec.shape)
+
+
+def _tf_depends(value: Any, origins: Iterable[Any]) -> bool:
+    """Whether a tensor, or one in a nested value, is computed from any of the origins: a graph of TensorFlow knows that exactly."""
+    import tensorflow as tf
+
+    wanted = {origin.op.name for origin in origins}
+    waiting = [leaf.op for leaf in keras.tree.flatten(value) if tf.is_symbolic_tensor(leaf)]
+    seen: set[str] = set()
+    while waiting:
+        operation = waiting.pop()
+        if operation.name in wanted:
+            return True
+        if operation.name not in seen:
+            seen.add(operation.name)
+            waiting += [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+    return False

@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class VotedMeasures:
-    """Counts what a model's `_loss` and `_metric` make of given outputs; penalties on weights are not part of it.
+    """Counts what a model's `loss` and `metrics` make of given outputs; penalties on weights are not part of it.
 
     Args:
         model: a model of its own, since Keras metrics keep their state in it.

@@ -14,6 +14,13 @@ from scena.model.metric_learning.measures import PixelwiseBinaryCrossentropy as 
 from scena.model.metric_learning.measures import balanced_weights as balanced_weights
 from scena.model.metric_learning.measures import nearest_is_same as nearest_is_same
 from scena.model.metric_learning.measures import normalised as normalised
+from scena.model.metric_learning.params import ArcFaceParams as ArcFaceParams
+from scena.model.metric_learning.params import CombinedMarginParams as CombinedMarginParams
+from scena.model.metric_learning.params import CosFaceParams as CosFaceParams
+from scena.model.metric_learning.params import HeadParams as HeadParams
+from scena.model.metric_learning.params import SoftmaxCenterParams as SoftmaxCenterParams
+from scena.model.metric_learning.params import SoftmaxParams as SoftmaxParams
+from scena.model.metric_learning.params import SphereFaceParams as SphereFaceParams
 from scena.model.metric_learning.verification import ErrorRates as ErrorRates
 from scena.model.metric_learning.verification import error_rates as error_rates
 from scena.model.metric_learning.verification import pair_scores as pair_scores

@@ -1,18 +1,15 @@
 """A network of the zoo as a model: loss with smoothing, weights and mixed pictures, accuracy and top-k."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 from keras import ops
 
-from scena.data.sample import Sample
 from scena.model.errors import ModelError
 from scena.model.graph import GenericGraphBase, Tensors
 from scena.model.model import ModelBase
 from scena.model.zoo.network import network_from_params
-from scena.scenario.classification.data import ClassificationData
 from scena.scenario.classification.mixing import Mixing
 from scena.scenario.classification.params import HUB, ClassificationModelParams, ClassificationNetworkParams
 
@@ -55,7 +52,9 @@ def create_network(params: ClassificationNetworkParams) -> Any:
 
 
 class ClassificationModel(ModelBase[ClassificationModelParams]):
-    """Tells pictures apart."""
+    """Classifies images."""
+
+    best = ("max", "acc")
 
     def create_graph(self) -> ClassificationGraph:
         """The chosen network."""
@@ -66,7 +65,7 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
             )
         return ClassificationGraph(self.params, name="graph")
 
-    def _loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         del inputs
         loss = self._cross_entropy(targets["label"], outputs["logits"])
         if "share" in outputs:
@@ -84,7 +83,7 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
             loss = loss * ops.take(ops.convert_to_tensor(self.params.class_weights, "float32"), label)
         return loss
 
-    def _metric(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         del inputs
         label, pred = targets["label"], outputs["pred"]
         measured = {"acc": keras.metrics.sparse_categorical_accuracy(label, pred)}
@@ -92,23 +91,3 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
             if 1 < k < pred.shape[-1]:
                 measured[f"top{k}"] = keras.metrics.sparse_top_k_categorical_accuracy(label, pred, k=k)
         return measured
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return "max", "acc"
-
-    def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        print_fn(f"{_described(sample, data)}, target {data.name_of(int(sample.targets['label']))}")
-
-    def _print_prediction(
-        self, sample: Sample, data: ClassificationData, print_fn: Callable[[str], None] = print
-    ) -> None:
-        print_fn(_described(sample, data))
-
-
-def _described(sample: Sample, data: ClassificationData, most: int = 3) -> str:
-    """The most likely classes with their probabilities."""
-    probabilities = sample.outputs["pred"]
-    best = probabilities.argsort()[::-1][:most]
-    classes = ", ".join(f"{data.name_of(int(label))} {probabilities[label]:.1%}" for label in best)
-    name = sample.meta.get("name") if isinstance(sample.meta, dict) else None
-    return f"{name}: {classes}" if name else classes

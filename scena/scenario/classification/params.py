@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # --help loads no numpy
     from scena.data.pipeline import DataPipeline
 
 
-class PictureFilesParams(DataGeneratorParams, builds=".prediction:PictureFiles"):
+class PictureFilesParams(DataGeneratorParams, builds=".data:PictureFiles"):
     """Picture files without a class, for prediction."""
 
     image_files: list[Path] = param(required=True, help="the pictures to classify")
@@ -95,7 +95,7 @@ class ClassificationModelParams(ModelBaseParams, builds=".model:ClassificationMo
     mix: MixParams = param(inline=True, help="mixing pictures in training")
 
 
-class ClassificationEvaluatorParams(EvaluatorParams):
+class ClassificationEvaluatorParams(EvaluatorParams, builds=".evaluator:ClassificationEvaluator"):
     """Accuracy by class."""
 
 

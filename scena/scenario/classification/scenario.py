@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.data.params import PipelineMode
 from scena.data.resource import Resource
 from scena.scenario.classification.params import (
     HUB,
@@ -15,14 +15,14 @@ from scena.scenario.scenario import ScenarioBase
 from scena.training.params import TrainerParams
 
 if TYPE_CHECKING:
-    from scena.data.database import DataBase
     from scena.model.built import BuiltModel
-    from scena.scenario.classification.evaluator import ClassificationEvaluator
     from scena.training.trainer import Trainer
 
 
 class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, ClassificationPipelines]):
     """Image classification with a network of the zoo (`scena zoo` lists them)."""
+
+    predict_source = PictureFilesParams
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":
@@ -60,18 +60,6 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
             # what was built to read the weights must not change what follows
             keras.utils.set_random_seed(trainer_params.random_seed or 0)
 
-    def evaluator_kwargs(self, data: "DataBase[Any]") -> dict[str, Any]:
+    def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
         """The names of the classes."""
         return {"names": data.params.class_names}
-
-    @classmethod
-    def default_predict_source(cls, pipelines: ClassificationPipelines) -> DataGeneratorParams:
-        """Picture files."""
-        return PictureFilesParams()
-
-    @classmethod
-    def evaluator_cls(cls) -> "type[ClassificationEvaluator]":
-        """Accuracy by class."""
-        from scena.scenario.classification.evaluator import ClassificationEvaluator
-
-        return ClassificationEvaluator

@@ -20,10 +20,8 @@ from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
 from scena.errors import ScenaError
 from scena.model.measures.bad_data import not_finite
-from scena.model.measures.broadcasts import check_broadcasts
-from scena.model.measures.label_counts import check_labels, label_counts
-from scena.model.measures.padding import FURTHER, padding_effects
-from scena.model.measures.probabilities import mistaken_logits
+from scena.model.measures.batch_checks import FURTHER, mistaken_logits, padding_effects
+from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
 from scena.model.state.variables import global_seed_variables
 from scena.model.tensorboard_data import split_results
 from scena.model.training_model import TrainingModel

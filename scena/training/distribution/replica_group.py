@@ -12,8 +12,8 @@ import tensorflow as tf
 from scena.backends.tensorflow.distributed_engine import DistributedEngine
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
+from scena.model.building import precision_policy
 from scena.model.isolation import randomness_kept
-from scena.model.precision import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
 from scena.training.distribution.control_channel import ControlChannel, Order
 from scena.training.loop import LONGEST_BLOCK, stacked

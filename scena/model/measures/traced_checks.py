@@ -1,7 +1,7 @@
-"""Finding losses and metrics that compare each sample with every other one by accident.
+"""Checks on the traced operations of losses and metrics: accidental pairs of samples, and the number of classes of a target.
 
 A target of shape (batch,) minus an output of shape (batch, 1) has the shape (batch, batch): its mean is a number, and training by it
-works badly without a word. Such a step is found in the trace of a loss: the batch axis of one tensor meets an axis of size 1 that
+works badly without an error. Such a step is found in the trace of a loss: the batch axis of one tensor meets an axis of size 1 that
 another one brought along. Code that asks for all pairs (a new axis, keepdims, a matrix product) is left alone.
 """
 
@@ -10,12 +10,15 @@ from typing import Any
 
 import keras
 
-from scena.data.batch import Arrays
+from scena.data.batch import Arrays, Batch
+from scena.data.errors import DataError
+from scena.model.building import full_precision
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph
+from scena.model.measures.bad_data import out_of_range
 from scena.model.measures.op_graph import Shapes, Tensor, trace
-from scena.model.precision import full_precision
 from scena.model.training_model import Measures
+from scena.overriding import spelled
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,7 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
     except Exception as error:  # a graph that is made for one batch size
         logger.debug("Losses and metrics are not checked for accidental pairs: %s", error)
         return
-    for method in ("_loss", "_metric"):
+    for method in ("loss", "metrics"):
         try:
             tensors = trace(lambda inputs, targets, outputs: measures.traced(method, inputs, targets, outputs), shapes)  # noqa: B023
         except Exception as error:  # what cannot be traced for this batch size is no finding; the real step will tell
@@ -49,7 +52,7 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
         for tensor in tensors:
             pair = accidental_pair(tensor)
             if pair is not None:
-                raise ModelError(_explanation(type(measures.model).__name__, method, tensor, *pair))
+                raise ModelError(_explanation(spelled(type(measures.model), method), tensor, *pair))
 
 
 def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays) -> Shapes:
@@ -132,15 +135,14 @@ def _given(tensor: Tensor) -> set[Tensor]:
     return found
 
 
-def _explanation(model: str, method: str, tensor: Tensor, low: Tensor, high: Tensor) -> str:
+def _explanation(method: str, tensor: Tensor, low: Tensor, high: Tensor) -> str:
     place = f" at {tensor.line}" if tensor.line is not None else ""
     origin = _origin(high)
     assert origin is not None
     by_rank = sorted(_given(low) - {origin}, key=lambda given: given.shape != low.shape)
     first, second = _named(by_rank[0], low), _named(origin, high)
-    what = "loss" if method == "_loss" else "metric"
     return (
-        f"{model}.{method} pairs each sample with every other one{place}: {first} meets {second}, and the {what} is that of "
+        f"{method} pairs each sample with every other one{place}: {first} meets {second}, and the result is that of "
         f"batch × batch values. Give both the same shape, for example with ops.squeeze(…, -1) or ops.expand_dims(…, -1). "
         f"If you mean all pairs, say so with ops.expand_dims on both; --trainer.sanity_check False skips this check."
     )
@@ -155,3 +157,53 @@ def _named(given: Tensor, used: Tensor) -> str:
 def _text(shape: tuple[int | None, ...]) -> str:
     axes = ["batch" if axis == BATCH else "?" if axis is None else str(axis) for axis in shape]
     return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+
+
+def label_counts(measures: Measures, root: RootGraph, inputs: Arrays, targets: Arrays) -> dict[str, int]:
+    """The number of classes of each target that a loss turns into one-hot vectors (JAX only).
+
+    TensorFlow refuses a label that is out of range. JAX compares it with each class, finds none, and the sample has no loss.
+
+    Args:
+        measures: the losses of a model.
+        root: its graph.
+        inputs: those of a batch; only their shapes matter.
+        targets: the same for the targets.
+    """
+    try:
+        shapes = shapes_for(root, inputs, targets)
+        tensors = trace(lambda inputs, targets, outputs: measures.traced("loss", inputs, targets, outputs), shapes)
+    except Exception as error:  # a loss that is made for one batch size
+        logger.debug("The numbers of classes are not known: %s", error)
+        return {}
+    found: dict[str, int] = {}
+    for tensor in tensors:
+        classes = next((source for source in tensor.sources if source.kind == "iota"), None)
+        labels = next((source for source in tensor.sources if source.kind != "iota"), None)
+        if tensor.operation != "eq" or classes is None or labels is None:
+            continue
+        given = _unchanged(labels)
+        if given is not None and given.name is not None and given.name[0] == "targets":
+            found[given.name[1]] = max(size or 0 for size in classes.shape)
+    return found
+
+
+def check_labels(batch: Batch, counts: dict[str, int]) -> None:
+    """Refuses labels that are out of range; -1 stands for no class, as in one-hot vectors.
+
+    Raises:
+        DataError: names the sample, the target and the label.
+    """
+    for name, count in counts.items():
+        array = batch.targets.get(name)
+        if array is None or not array.size or (array.max() < count and array.min() >= -1):
+            continue
+        value = int(array.max() if array.max() >= count else array.min())
+        raise DataError(f"A label is out of range: {out_of_range(batch, value, count, labels=True)}.")
+
+
+def _unchanged(tensor: Tensor) -> Tensor | None:
+    """The given tensor that this one has the values of, in another shape or type."""
+    while tensor.kind in ("new axis", "promote", "same", "squeeze", "reshape") and len(tensor.sources) == 1:
+        tensor = tensor.sources[0]
+    return tensor if tensor.kind == "given" else None

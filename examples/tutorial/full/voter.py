@@ -1,11 +1,13 @@
-"""Several models vote."""
+"""Several models vote. This module, as `data.py`, needs no Keras."""
 
 import numpy as np
 
-from scena import MultiModelPredictor
+from scena import Voter
+
+from .params import TutorialVoterParams
 
 
-class TutorialVoter(MultiModelPredictor):
+class TutorialVoter(Voter[TutorialVoterParams]):
     """The class with the highest mean probability wins."""
 
     def vote(self, outputs: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

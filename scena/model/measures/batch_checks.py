@@ -1,0 +1,153 @@
+"""Checks of losses and metrics on a real batch: padding that counts, and logits where probabilities belong (or the reverse).
+
+Samples of different size share a batch and are padded to its largest. A loss that counts the padding depends on the batch size and on
+which samples meet in a batch. A cross-entropy that takes logits for probabilities trains, and badly.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import keras
+import numpy as np
+from keras.src import ops as used_by_losses  # the losses of Keras look functions up here, not in keras.ops
+
+from scena.data.spec import ArraySpec
+
+FUNCTIONS = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
+SAMPLES = 4
+FURTHER = 8
+"""How much is added to each axis of variable size."""
+
+
+def padding_effects(
+    model: Any, data: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.ndarray]
+) -> dict[str, tuple[float, float]]:
+    """Losses and metrics that change with padding, by name: their value without and with more of it.
+
+    Metrics of the model are reset on the way. What differs from call to call anyway, such as a model that draws random numbers in
+    validation, is not judged.
+
+    Args:
+        model: the training model.
+        data: the scenario's data, for specs and padding values.
+        inputs: inputs of a real batch.
+        targets: its targets.
+    """
+    specs, padding = {**data.input_layer_specs(), **data.target_layer_specs()}, data.padding_values()
+    if all(None not in spec.shape for spec in specs.values()):
+        return {}
+    batch = {"inputs": _first(inputs), "targets": _first(targets)}
+    further = {
+        "inputs": _padded(batch["inputs"], data.input_layer_specs(), padding),
+        "targets": _padded(batch["targets"], data.target_layer_specs(), padding),
+    }
+    try:
+        once, again, padded = _results(model, batch), _results(model, batch), _results(model, further)
+    except (
+        Exception
+    ):  # a network may be limited to a size, or be trained on smaller inputs; this check is not about that
+        return {}
+    return {
+        name: (value, padded[name])
+        for name, value in once.items()
+        if _close(value, again[name]) and not _close(value, padded[name])
+    }
+
+
+def _results(model: Any, batch: dict[str, dict[str, np.ndarray]]) -> dict[str, float]:
+    tensors = {
+        kind: {name: keras.ops.convert_to_tensor(value) for name, value in arrays.items()}
+        for kind, arrays in batch.items()
+    }
+    model.reset_metrics()
+    model.compute_loss(x=tensors, y_pred=model(tensors, training=False), training=False)
+    return {name: float(value) for name, value in model.results().items() if np.ndim(value) == 0}
+
+
+def _first(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(array)[:SAMPLES] for name, array in arrays.items()}
+
+
+def _padded(
+    arrays: dict[str, np.ndarray], specs: dict[str, ArraySpec], padding: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    padded = {}
+    for name, array in arrays.items():
+        widths = [(0, 0), *((0, FURTHER if size is None else 0) for size in specs[name].shape)]
+        value = padding.get(name, "" if array.dtype.kind in "OSU" else 0)
+        padded[name] = np.pad(array, widths, constant_values=value) if any(right for _, right in widths) else array
+    return padded
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=2e-5, abs_tol=1e-6) or (math.isnan(one) and math.isnan(other))
+
+
+def mistaken_logits(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> list[str]:
+    """What is wrong with the values that losses and metrics give to cross-entropies, a line for each.
+
+    Args:
+        model: the training model; it runs op by op.
+        inputs: inputs of a real batch.
+        targets: its targets.
+    """
+    batch = {
+        part: {name: keras.ops.convert_to_tensor(np.asarray(array)[:SAMPLES]) for name, array in arrays.items()}
+        for part, arrays in (("inputs", inputs), ("targets", targets))
+    }
+    found: dict[str, None] = {}
+    # what fails here fails in the first step too, and is explained there
+    with suppress(Exception), _watched(found):
+        model.measures.compute(batch["inputs"], batch["targets"], model(batch, training=False))
+    return list(found)
+
+
+@contextmanager
+def _watched(found: dict[str, None]) -> Iterator[None]:
+    originals = {name: getattr(used_by_losses, name) for name in FUNCTIONS}
+    modules = (used_by_losses, keras.ops)
+    try:
+        for name, original in originals.items():
+            for module in modules:
+                setattr(module, name, _watching(name, original, found))
+        yield
+    finally:
+        for name, original in originals.items():
+            for module in modules:
+                setattr(module, name, original)
+
+
+def _watching(name: str, original: Callable[..., Any], found: dict[str, None]) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    def watching(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        values = keras.ops.convert_to_numpy(given.arguments["output"])
+        axis = given.arguments.get("axis") if name != FUNCTIONS[0] else None
+        line = _mistake(name, values, given.arguments["from_logits"], axis)
+        if line:
+            found[line] = None
+        return original(*args, **kwargs)
+
+    return watching
+
+
+def _mistake(name: str, values: np.ndarray, from_logits: bool, axis: int | None) -> str:
+    if not np.isfinite(values).all() or not values.size:
+        return ""
+    least, most = float(values.min()), float(values.max())
+    within = least >= -1e-3 and most <= 1.001
+    sums_to_one = axis is not None and bool(np.allclose(values.sum(axis=axis), 1, atol=1e-3))
+    activation = "sigmoid" if axis is None else "softmax"
+    if not from_logits and not within:
+        return (
+            f"{name} takes values from {least:.3g} to {most:.3g} for probabilities. If they are logits, pass from_logits=True; "
+            f"else give it the output of a {activation}."
+        )
+    if from_logits and within and sums_to_one and values.shape[axis or -1] > 1:
+        return f"{name} with from_logits=True gets probabilities, the output of a softmax. Give it the logits, or remove from_logits."
+    return ""
