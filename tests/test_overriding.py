@@ -24,6 +24,8 @@ MISSPELT = [
     (ModelBase, "_sample_weight", "_sample_weights"),
     (ModelBase, "_metrics", "metrics"),
     (ModelBase, "_best_logging_setting", "_best_logging_settings"),
+    (ModelBase, "metric", "metrics"),
+    (DataBase, "input_spec", "input_specs"),
     (DataBase, "_input_layer_spec", "_input_layer_specs"),
     (DataBase, "_padding_value", "_padding_values"),
     (GraphBase, "build_graphs", "build_graph"),

@@ -23,7 +23,7 @@ def main() -> int:
     ]
     for command in commands:
         if command.startswith("predict"):
-            print(f"\nThe first {SHOWN} test digits:\n{_pictures()}")
+            print(f"\nThe first {SHOWN} test digits:\n{_drawings()}")
         status = _run(command)
         if status != 0:
             return status
@@ -38,7 +38,7 @@ def _run(command: str) -> int:
     return scena(shlex.split(command))
 
 
-def _pictures() -> str:
+def _drawings() -> str:
     """The digits side by side, drawn with dots."""
     from scena import load_digits
 
@@ -66,7 +66,7 @@ What to try next:
   {scena} train examples.tutorial.full --help
       everything that can be set
   {scena} resume {directory} --trainer.epochs {EPOCHS + 5}
-      go on with this run
+      continue this run
   examples/tutorial/min is the whole code of this demo: copy it to write your own scenario (docs/scenario.md)."""
 
 

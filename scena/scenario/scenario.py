@@ -4,6 +4,7 @@ Everything heavy is imported when it is created, so that the command line can re
 """
 
 import secrets
+import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
@@ -97,9 +98,13 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def trainer_params_cls(cls) -> type[TrainerParams[TScenarioParams, TPipelines]]:
         """The class of this scenario's trainer parameters."""
         if "__trainer_params__" not in cls.__dict__:
-            base: Any = cls.trainer_params
-            generic = getattr(base, "__parameters__", ())
-            cls.__trainer_params__ = concrete(base[cls._argument(0), cls._argument(1)]) if generic else base
+            own, generic = cls.trainer_params, cast(Any, TrainerParams)[cls._argument(0), cls._argument(1)]
+            names = {"__module__": own.__module__, "__doc__": own.__doc__}
+            cls.__trainer_params__ = (
+                concrete(generic)
+                if own is TrainerParams
+                else types.new_class(own.__name__, (own, generic), {}, lambda body: body.update(names))
+            )
         return cast(type[TrainerParams[TScenarioParams, TPipelines]], cls.__trainer_params__)
 
     @classmethod

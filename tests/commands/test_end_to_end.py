@@ -17,9 +17,9 @@ from tests.zygote import ROOT, Zygote
 QUICK = "--trainer.epochs 1 --train.limit 64 --val.limit 40 --trainer.random_seed 5"
 THIRD_GRAPH = '''
 from keras import layers
-from examples.tutorial.full.params import BackendParams
+from examples.tutorial.full.params import BackboneParams
 from scena import param
-class Linear(BackendParams, builds=":LinearLayer"):
+class Linear(BackboneParams, builds=":LinearLayer"):
     """No hidden layer."""
     scale: float = param(1.0, help="factor")
 class LinearLayer(layers.Layer):
@@ -112,7 +112,7 @@ def test_predict_reads_picture_files_and_prints_or_writes(folder: Folder) -> Non
     assert [line["meta"]["file"] for line in lines] == files.split()
     assert all(np.isclose(sum(line["outputs"]["pred"]), 1, atol=1e-5) for line in lines)
     _, error = folder.scena("predict --import my_graphs --export_dir run/best", status=2)
-    assert "--data.image_files is required: the pictures to predict" in error
+    assert "--data.image_files is required: the images to predict" in error
 
 
 def test_a_picture_that_cannot_be_read_is_named(folder: Folder) -> None:

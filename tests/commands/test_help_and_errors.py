@@ -31,7 +31,7 @@ def fails(capsys: pytest.CaptureFixture[str], command: str) -> str:
         ("--model.grap CNN", "--model.grap does not exist; did you mean --model.graph?"),
         (
             "--model.graph CNNN",
-            "--model.graph: unknown BackendParams 'CNNN' (did you mean CNN?); choose from: MLP, CNN",
+            "--model.graph: unknown BackboneParams 'CNNN' (did you mean CNN?); choose from: MLP, CNN",
         ),
         ("--trainer.epochs many", "--trainer.epochs: expected a whole number, received 'many'"),
         ("--trainer.epochs 0", "--trainer.epochs must be >= 1, received 0"),
@@ -61,7 +61,7 @@ def test_a_required_flag_shows_its_help() -> None:
     from scena.commands.model.predict import PredictRoot
     from scena.params import ParamsError, parse
 
-    with pytest.raises(ParamsError, match=r"--data\.image_files is required: the pictures to predict"):
+    with pytest.raises(ParamsError, match=r"--data\.image_files is required: the images to predict"):
         parse(PredictRoot(data=ImageFilesParams()), [])
 
 

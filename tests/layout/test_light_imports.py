@@ -42,3 +42,12 @@ def test_what_a_data_worker_needs_imports_no_tensorflow() -> None:
     """What needs TensorFlow has a folder of its own, `scena/data/tensorflow`."""
     data = [path for path in python_files("scena") if path.relative_to(ROOT).parts[1] == "data"]
     assert_light([path for path in data if path.parent.name != "tensorflow"], ["keras", "tensorflow"])
+
+
+def test_what_prints_and_votes_needs_no_keras() -> None:
+    """A prediction without Keras (an ONNX model) reads data, prints samples and lets models vote."""
+    tutorial = [
+        ROOT / "examples" / "tutorial" / "full" / f"{name}.py" for name in ("params", "data", "processors", "voter")
+    ]
+    scena = [ROOT / "scena" / name for name in ("data/database.py", "prediction/predictor.py", "prediction/voting.py")]
+    assert_light([*tutorial, *scena, ROOT / "examples/tutorial/full/evaluator.py"], ["keras", "tensorflow"])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, ModelBaseParams, Sample
+from scena.overriding import spelled
 
 
 class Public(ModelBase[ModelBaseParams]):
@@ -102,3 +103,68 @@ def test_specs_and_descriptions_of_data() -> None:
     printed: list[str] = []
     ModelBase(ModelBaseParams())._print_prediction(Sample(meta=3), Data(DataBaseParams()), printed.append)
     assert printed == ["sample 3"]
+
+
+def test_specs_are_attributes_or_methods_and_the_nearest_counts() -> None:
+    class Constant(DataBase[DataBaseParams]):
+        inputs = {"x": ArraySpec((2,), "float32")}
+
+    class Computed(Constant):
+        def _input_layer_specs(self) -> dict[str, ArraySpec]:
+            return {"y": ArraySpec((3,), "float32")}
+
+    class ConstantAgain(Computed):
+        inputs = {"z": ArraySpec((4,), "float32")}
+
+    names = [list(cls(DataBaseParams()).input_layer_specs()) for cls in (Constant, Computed, ConstantAgain)]
+    assert names == [["x"], ["y"], ["z"]]
+    with pytest.raises(
+        TypeError, match="Twice defines inputs and _input_layer_specs, which say the same. Keep inputs."
+    ):
+
+        class Twice(DataBase[DataBaseParams]):
+            inputs = {"x": ArraySpec((2,), "float32")}
+
+            def _input_layer_specs(self) -> dict[str, ArraySpec]: ...
+
+    with pytest.raises(NotImplementedError, match="DataBase must name its inputs, for example inputs = "):
+        DataBase(DataBaseParams()).input_layer_specs()
+
+
+MISTAKES: dict[str, tuple[type, dict[str, Any], str]] = {
+    "a hook of the data": (
+        ModelBase,
+        {"describe": lambda self, sample: ""},
+        "Mine.describe is never called: describe belongs to the data class (DataBase). Move it there.",
+    ),
+    "a hook of the model": (
+        DataBase,
+        {"metrics": lambda self, inputs, targets, outputs: {}},
+        "Mine.metrics is never called: metrics belongs to the model (ModelBase). Move it there.",
+    ),
+    "another name for best": (
+        ModelBase,
+        {"bset": ("max", "acc")},
+        "Mine.bset = ('max', 'acc') is never read; did you mean best?",
+    ),
+    "best without a direction": (
+        ModelBase,
+        {"best": "acc"},
+        'Mine.best must be ("min" or "max", NAME), for example ("max", "acc"). Received: \'acc\'.',
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_misplaced_and_misspelt_declarations_are_refused(mistake: str) -> None:
+    base, body, text = MISTAKES[mistake]
+    with pytest.raises(TypeError) as failure:
+        type("Mine", (base,), body)
+    assert str(failure.value) == text
+
+
+def test_messages_spell_a_hook_as_its_class_does() -> None:
+    assert spelled(Public, "loss") == "Public.loss"
+    assert spelled(OldNameBelow, "loss") == "OldNameBelow._loss"
+    assert spelled(PublicBelow, "loss") == "PublicBelow.loss"
+    assert spelled(Public, "metrics") == "Public.metrics"

@@ -197,7 +197,7 @@ def test_a_loss_that_depends_on_no_weight_is_refused() -> None:
     with pytest.raises(ModelError) as failure:
         engine.train({"x": X.astype("float32")[None]}, {"y": Y.astype("float32")[None]})
     assert str(failure.value) == (
-        "The loss does not depend on any trainable weight, so nothing can be learned: loss uses no output of the graph, "
+        "The loss does not depend on any trainable weight, so nothing can be learned: it uses no output of the graph, "
         "or a function without a gradient (argmax, round, a cast to whole numbers), or all layers are frozen."
     )
 

@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[Callable[[Any, Tensors], Any], str]] = {
         lambda y, outputs: sparse(y, outputs["p"], from_logits=True),
         (
             "sparse_categorical_crossentropy with from_logits=True gets probabilities, the output of a softmax. Give it the logits, or "
-            "leave out from_logits."
+            "remove from_logits."
         ),
     ),
     "a logit for a probability": (

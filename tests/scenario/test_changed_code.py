@@ -224,7 +224,7 @@ def test_strict_refuses_before_anything_is_loaded(zygote: Zygote, changed: Path,
     assert status == 1
     assert text == (
         f"scena {command.split()[0]}: error: The code has changed since run/best was written: {NAMED}. "
-        "Go back to the code of that time, or leave out --strict.\n"
+        "Check out the code of that time, or remove --strict.\n"
     )
 
 

@@ -121,7 +121,7 @@ class TensorFlowEngine:
             if "No gradients provided" not in str(error):
                 raise
             raise ModelError(
-                "The loss does not depend on any trainable weight, so nothing can be learned: _loss uses no output of the graph, "
+                "The loss does not depend on any trainable weight, so nothing can be learned: it uses no output of the graph, "
                 "or a function without a gradient (argmax, round, a cast to whole numbers), or all layers are frozen."
             ) from error
 

@@ -30,7 +30,7 @@ def ask(python: str, words: list[str]) -> tuple[str, str]:
 
 
 def settings(scenario: Any, params: Any) -> dict[str, str]:
-    """`--trainer.best`, or else `_best_logging_settings` of the model of a scenario."""
+    """`--trainer.best`, or else `best` of the model of a scenario."""
     if params.best is not None:
         return {"mode": params.best.mode, "name": params.best.name}
     made = scenario(params.scenario)

@@ -75,7 +75,7 @@ def balanced_weights(labels: Any, n_classes: int) -> Any:
 class PixelwiseBinaryCrossentropy(keras.losses.Loss):
     """Binary cross-entropy of a map in which every pixel says yes or no about the whole picture.
 
-    Called, it gives the mean over the batch, as any Keras loss; its `call` gives one value for each sample, as a model's `_loss` may
+    Called, it gives the mean over the batch, as any Keras loss; its `call` gives one value for each sample, as a model's `loss` may
     return it.
 
     Args:

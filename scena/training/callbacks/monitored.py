@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from scena.model.model import ModelBase
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.errors import TrainingError
 
 
 class MonitoredCallback(TrainerCallback):
-    """Finds the value that `--trainer.best`, or else the model's `_best_logging_settings`, names in the results.
+    """Finds the value that `--trainer.best`, or else the model's `best`, names in the results.
 
     A plain name means the validation's value if there is validation, else LAV's, else the training's. `lav_NAME` is the mean over
     the lists if LAV runs on several; `lav_LIST_NAME` is that of one list.
@@ -24,7 +25,12 @@ class MonitoredCallback(TrainerCallback):
         model = run.built.model
         asked = run.params.best
         self.mode, name = (asked.mode, asked.name) if asked is not None else model._best_logging_settings()
-        self._settings = f"{type(model).__name__}._best_logging_settings" if asked is None else "--trainer.best"
+        hook = (
+            "best"
+            if type(model)._best_logging_settings is ModelBase._best_logging_settings
+            else "_best_logging_settings"
+        )
+        self._settings = f"{type(model).__name__}.{hook}" if asked is None else "--trainer.best"
         if self.mode not in ("min", "max"):
             raise TrainingError(f"{self._settings} must say 'min' or 'max' first. Received: {self.mode!r}.")
         validates = run.val_data is not None
