@@ -54,11 +54,6 @@ def test_nothing_of_one_machine_is_committed() -> None:
     assert not found, "\n".join(found)
 
 
-def test_the_lock_pins_exact_versions_and_nothing_else() -> None:
-    lines = (ROOT / "requirements/lock.txt").read_text().splitlines()
-    assert not [line for line in lines if not line.startswith("#") and not re.fullmatch(r"[\w.-]+==[\w.+!-]+", line)]
-
-
 def test_nothing_runs_code_from_a_file() -> None:
     """No pickle, no eval: loading a model or a parameter file must never run what is in it."""
     found = []

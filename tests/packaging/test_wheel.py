@@ -68,7 +68,7 @@ def test_an_installed_wheel_trains_a_shipped_scenario(environment: Path, tmp_pat
 def test_the_wheel_alone_brings_everything_into_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
     run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
-    lock = ROOT / "requirements/lock.txt"
+    lock = ROOT / "requirements/core.txt"
     run(environment / "bin/python", *"-m pip install --quiet -c".split(), lock, f"{wheel}[examples]", cwd=tmp_path)
     assert "train" in run(environment / "bin/scena", "--help", cwd=tmp_path)
     train(environment, tmp_path)
