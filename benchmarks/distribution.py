@@ -102,9 +102,11 @@ def measured_sums() -> list[tuple[float, float]]:
 
 def probe() -> None:
     """One of two processes that sum arrays; the chief writes how long it took."""
-    from scena.commands.scenario_argument import start_work
+    from scena import logs
+    from scena.backends.quiet import load_tensorflow
 
-    start_work()
+    logs.set_up_console()
+    load_tensorflow()
     import tensorflow as tf
 
     from scena.backends.params import TrainerDeviceParams

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.commands.scenario_argument import root_of
-from scena.params import parse
+from scena.params import parse, root_of
 from scena.scenario.finding import find_scenario
 
 RATES = [10.0 ** (-5 + half / 2) for half in range(11)]

@@ -38,7 +38,6 @@ from scena.evaluation.lav import LAV as LAV
 from scena.evaluation.multi import MultiLAV as MultiLAV
 from scena.evaluation.params import EvaluatorParams as EvaluatorParams
 from scena.evaluation.params import LAVParams as LAVParams
-from scena.evaluation.report.plots import new_figure as new_figure
 from scena.evaluation.verification.evaluator import VerificationEvaluator as VerificationEvaluator
 from scena.evaluation.verification.params import VerificationParams as VerificationParams
 from scena.model.building import full_precision as full_precision
@@ -61,6 +60,7 @@ from scena.model.training_model import TrainingModel as TrainingModel
 from scena.params import Params as Params
 from scena.params import ParamsError as ParamsError
 from scena.params import param as param
+from scena.plots import new_figure as new_figure
 from scena.prediction.params import PredictorParams as PredictorParams
 from scena.prediction.params import VoterParams as VoterParams
 from scena.prediction.predictor import Predictor as Predictor

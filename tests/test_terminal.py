@@ -24,7 +24,7 @@ def test_what_is_escaped() -> None:
 
 
 def test_errors_and_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lav", "--export_dir", str(tmp_path / EVIL)]) != 0
+    assert main(["lav", str(tmp_path / EVIL)]) != 0
     error = capsys.readouterr().err
     assert SHOWN in error and "\x1b" not in error
     handler = ConsoleHandler()

@@ -18,8 +18,8 @@ def main() -> int:
     directory = Path("runs") / f"demo-{time.strftime('%Y%m%d-%H%M%S')}"
     commands = [
         f"train examples.tutorial.min --trainer.epochs {EPOCHS} --trainer.output_dir {directory}",
-        f"lav --export_dir {directory}/best",
-        f"predict --export_dir {directory}/best --pipeline.limit {SHOWN}",
+        f"lav {directory}/best",
+        f"predict {directory}/best --pipeline.limit {SHOWN}",
     ]
     for command in commands:
         if command.startswith("predict"):

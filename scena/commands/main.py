@@ -1,54 +1,88 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The `scena` program: finds the command, runs it, and shows errors as one short message."""
+"""The `scena` program: lists the commands, finds the one that is asked for, runs it, and shows errors as one short message."""
 
 import errno
 import importlib
 import os
 import sys
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from scena import plugins
 from scena.backends.quiet import silence_tensorflow
-from scena.commands.usage import print_usage
 from scena.errors import ScenaError
 from scena.terminal import visible
 
+if TYPE_CHECKING:
+    from scena.commands.command import Command
 
-class Command(NamedTuple):
-    """A subcommand: the module that runs it and its line in the overview."""
-
-    module: str
-    help: str
-
-
-COMMANDS = {
-    "train": Command("run.train", "train a scenario"),
-    "resume": Command("run.resume", "go on with a run from its last checkpoint"),
-    "launch": Command("run.launch", "train in several processes of this machine"),
-    "lav": Command("model.lav", "load and validate exported models (also: evaluate)"),
-    "evaluate-dump": Command("model.evaluate_dump", "evaluate predictions that lav --dump wrote, without the model"),
-    "predict": Command("model.predict", "predict with exported models; several vote"),
-    "benchmark-input": Command(
-        "data.benchmark_input", "measure the input pipeline of a scenario and find what slows it down"
+GROUPS = {
+    "run": (
+        "Train",
+        {
+            "train": "train a scenario",
+            "resume": "resume a run from its last checkpoint",
+            "launch": "train in several processes of this machine",
+            "lr-find": "try learning rates in a short training and suggest one",
+            "tune": "search for good parameters",
+            "experiment": "carry out the runs of a sheet: xlsx, csv or yaml",
+        },
     ),
-    "records": Command("data.records", "images and data sets as record files: write, convert, info, preview"),
-    "data-service": Command("data.data_service", "start a tf.data service that makes batches for trainings elsewhere"),
-    "export": Command("model.export", "convert an exported model to SavedModel, ONNX or LiteRT, and check it"),
-    "adapt": Command("model.adapt", "write an exported model anew with changed parameters and the same weights"),
-    "lr-find": Command("run.lr_find", "try learning rates in a short training and suggest one"),
-    "serve": Command("model.serve", "serve an exported model over HTTP"),
-    "import-checkpoint": Command("model.import_checkpoint", "bring a TensorFlow checkpoint into a scenario's model"),
-    "params": Command("inspect.params", "show the parameters of a scenario or a run"),
-    "sets": Command("inspect.sets", "list the sets of configuration files, or save a run as a set"),
-    "experiment": Command("run.experiment", "carry out the runs of a sheet: xlsx, csv or yaml"),
-    "tune": Command("run.tune", "search over parameters"),
-    "runs": Command("results.runs", "list runs in a table, compare two of them"),
-    "schema": Command("inspect.schema", "print the JSON schema of a scenario's parameters for editors"),
-    "zoo": Command("inspect.zoo", "list networks with their parameters and operations"),
-    "devices": Command("inspect.devices", "list the devices to compute on"),
-    "new": Command("inspect.new", "write a runnable scenario to start from"),
-    "completion": Command("completion", "print the shell completion for bash or zsh"),
+    "model": (
+        "Use a trained model",
+        {
+            "lav": "load and validate models (also: evaluate)",
+            "predict": "predict with a model; several vote",
+            "serve": "serve a model over HTTP",
+            "export": "convert a model to SavedModel, ONNX or LiteRT, and check the result",
+            "adapt": "copy a model with changed parameters and the same weights",
+            "import-checkpoint": "bring a TensorFlow checkpoint into a scenario's model",
+        },
+    ),
+    "data": (
+        "Prepare and measure data",
+        {
+            "records write": "write images as record files",
+            "records convert": "write a scenario's samples, or a data set, as record files",
+            "records info": "show what record files hold, and check them",
+            "records preview": "draw samples before and after augmentation",
+            "benchmark-input": "measure an input pipeline and find what slows it down",
+            "data-service": "start a tf.data service that makes batches for other machines",
+        },
+    ),
+    "results": (
+        "Compare results",
+        {
+            "runs": "list, compare and plot runs",
+            "evaluate-dump": "evaluate predictions that lav --dump wrote, without the model",
+        },
+    ),
+    "inspect": (
+        "Start a project, look things up",
+        {
+            "new": "write a runnable scenario to start from",
+            "params": "show the parameters of a scenario or a run",
+            "sets": "list the sets of configuration files, or save a run as a set",
+            "schema": "print the JSON schema of a scenario's parameters for editors",
+            "zoo": "list networks with their parameters and operations",
+            "devices": "list the devices to compute on",
+            "completion": "print the shell completion for bash or zsh",
+        },
+    ),
 }
+"""Folder -> its title, and the commands in it with their lines of `scena --help`. No command is imported to list them."""
+
 ALIASES = {"evaluate": "lav"}
+TOP = """usage: scena COMMAND …
+
+Train, evaluate and deploy Keras models that are described as scenarios."""
+BOTTOM = """Examples:
+  scena train examples.tutorial.min --trainer.output_dir run
+  scena lav run/best
+  scena predict run/best --help
+
+`scena COMMAND --help` explains a command; `scena train SCENARIO --help` lists everything that can be set.
+SCENA_LOG_LEVEL (debug, info, warning, error) sets how much is logged."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -72,76 +106,119 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
-def _main(arguments: list[str]) -> int:
+def _main(words: list[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
-        from scena.commands.completion import answer_shell
+        from scena.commands.inspect.completion import answer_shell
 
         return answer_shell()
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print_usage(overview())
-        return 0 if arguments else 2
-    if arguments[0] == "--version":
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in ("-h", "--help"):
+        print(overview())
+        return 0 if words else 2
+    if words[0] == "--version":
         from scena import __version__
 
         print(f"scena {__version__}")
         return 0
-    name = ALIASES.get(arguments[0], arguments[0])
-    if name not in COMMANDS:
-        from scena.params.errors import did_you_mean
+    name, rest = command_name(words)
+    if name in command_names():
+        return _run(name, rest)
+    if (group := [known for known in command_names() if known.startswith(f"{words[0]} ")]) and (
+        not words[1:] or words[1] in ("-h", "--help")
+    ):
+        print(overview(group))
+        return 0 if words[1:] else 2
+    from scena.params.errors import did_you_mean
 
-        print(
-            f"scena: error: there is no command {name!r}{did_you_mean(name, [*COMMANDS, *ALIASES])}. See scena --help.",
-            file=sys.stderr,
-        )
-        return 2
-    return _run(name, arguments[1:])
-
-
-def overview() -> str:
-    """The text of `scena --help`."""
-    width = max(map(len, COMMANDS)) + 2
-    lines = [f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: scena COMMAND …",
-            "",
-            "Train, evaluate and deploy Keras models that are described as scenarios.",
-            "",
-            "commands:",
-            *lines,
-            "",
-            "`scena COMMAND --help` explains a command; `scena train SCENARIO --help` lists everything that can be set.",
-            "SCENA_LOG_LEVEL (debug, info, warning, error) says how much is logged.",
-        ]
+    tried = " ".join(words[:2]) if group else name
+    print(
+        visible(
+            f"scena: error: there is no command {tried!r}{did_you_mean(tried, command_names())}. See scena --help."
+        ),
+        file=sys.stderr,
     )
+    return 2
 
 
-def _run(name: str, arguments: list[str]) -> int:
+def command_names() -> list[str]:
+    """All commands, also those of other packages, and other names for them."""
+    own = [name for _, commands in GROUPS.values() for name in commands]
+    return [*own, *ALIASES, *(name for name in plugins.names("Command") if name not in own)]
+
+
+def command_name(words: list[str]) -> tuple[str, list[str]]:
+    """The command that words begin with, which may have two words, and the words after it."""
+    count = 2 if " ".join(words[:2]) in command_names() else 1
+    name = " ".join(words[:count])
+    return ALIASES.get(name, name), words[count:]
+
+
+def find_command(name: str) -> "type[Command]":
+    """Imports a command.
+
+    Raises:
+        PluginError: it is one of another package, and cannot be imported.
+    """
+    from scena.commands.command import Command
+
+    folder = next((folder for folder, (_, commands) in GROUPS.items() if name in commands), None)
+    if folder is not None:
+        importlib.import_module(f"scena.commands.{folder}.{name.replace('-', '_').replace(' ', '_')}")
+    else:
+        plugins.load("Command", name)
+    found = Command.named(name)
+    if found is None:
+        raise plugins.PluginError(f"An installed plugin declares the command {name!r}, but its module defines none.")
+    return found
+
+
+def overview(only: Iterable[str] | None = None) -> str:
+    """The text of `scena --help`, or the lines of some commands."""
+    from scena.params.cli.help import folded, help_width
+
+    groups = dict(GROUPS.values())
+    known = {name for commands in groups.values() for name in commands}
+    if added := {
+        p.name: f"from {p.package}" for p in plugins.installed() if p.kind == "Command" and p.name not in known
+    }:
+        groups["From other packages"] = added
+    if only is not None:
+        groups = {
+            "Commands": {name: line for commands in groups.values() for name, line in commands.items() if name in only}
+        }
+    width = max(len(name) for commands in groups.values() for name in commands) + 2
+    blocks = [
+        "\n".join([f"{title}:", *(f"  {name:<{width}}{line}" for name, line in commands.items())])
+        for title, commands in groups.items()
+    ]
+    text = "\n\n".join([TOP, *blocks, BOTTOM] if only is None else blocks)
+    return "\n".join(folded(text, help_width() - 1)[1:])
+
+
+def _run(name: str, words: list[str]) -> int:
     silence_tensorflow()
+    debugging = os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug"
     try:
-        module = importlib.import_module(f"scena.commands.{COMMANDS[name].module}")
-        status: int = module.run(arguments)
-        return status
+        return find_command(name).call(words)
     except ScenaError as error:
-        print(visible(f"scena {name}: {error.label}{error}"), file=sys.stderr)
-        if error.label and os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+        message = f"{error.label}{error}"
+        if error.label and debugging:
+            print(visible(f"scena {name}: {message}"), file=sys.stderr)
             raise
-        return error.exit_status
+        status = error.exit_status
     except RecursionError:
-        if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+        if debugging:
             raise
-        print(
-            f"scena {name}: error: something is nested too deeply (SCENA_LOG_LEVEL=debug shows where)", file=sys.stderr
-        )
-        return 1
+        message, status = "error: something is nested too deeply (SCENA_LOG_LEVEL=debug shows where)", 1
     except KeyboardInterrupt:
-        print(f"scena {name}: interrupted", file=sys.stderr)
-        return 130
+        message, status = "interrupted", 130
     except OSError as error:  # a file or folder that cannot be read or written, wherever it was
-        if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug" or error.filename is None:
+        if debugging or error.filename is None:
             raise
-        print(visible(f"scena {name}: error: {error.filename}: {error.strerror}"), file=sys.stderr)
-        return 1
+        message, status = f"error: {error.filename}: {error.strerror}", 1
+    print(visible(f"scena {name}: {message}"), file=sys.stderr)
+    return status
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Tables and results on the terminal, and results as JSON."""
+"""What commands write: tables and results on the terminal, results as JSON, and checks of files and folders before the work."""
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,30 +11,34 @@ from typing import Any
 from scena.scenario.errors import ScenarioError
 from scena.terminal import one_line
 
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table to standard output; names of runs and values cannot steer the terminal."""
-    columns, rows = [one_line(column) for column in columns], [[one_line(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*row)
-        Console(markup=False).print(table)
-        return
-    widths = [max(len(cell) for cell in cells) for cells in zip(columns, *rows, strict=True)]
-    for row in (columns, *rows):
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""
 
 NOTHING = "There are no results: the model has no metrics, and the scenario no evaluator."
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows with their cells below each other; what they hold cannot steer the terminal."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints a table to standard output; on a terminal, cells that are too long are folded."""
+    if not sys.stdout.isatty():
+        print(text_table([columns, *rows]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(one_line(column), overflow="fold")
+    for row in rows:
+        table.add_row(*map(one_line, row))
+    Console(markup=False).print(table)
 
 
 def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:
@@ -49,7 +55,10 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
     if json_file is not None and str(json_file) == "-":
         print(text)
         return
-    print(table(results) or nothing)
+    names = list(dict.fromkeys(name for values in results.values() for name in values))
+    heads = [["", *results]] if len(results) > 1 else []
+    rows = [[name, *(_number(values.get(name)) for values in results.values())] for name in names]
+    print(text_table([*heads, *rows]) if names else nothing)
     if json_file is not None:
         try:
             json_file.write_text(text + "\n", encoding="utf-8")
@@ -57,22 +66,38 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
             raise ScenarioError(f"Cannot write to --json {json_file}: {error.strerror or error}.") from error
 
 
-def table(results: Results) -> str:
-    """The results as a text table, a row for each value and a column for each model; empty if there are none."""
-    names = list(dict.fromkeys(name for values in results.values() for name in values))
-    if not names:
-        return ""
-    rows = [["", *map(one_line, results)]] if len(results) > 1 else []
-    rows += [[one_line(name), *(number(values.get(name)) for values in results.values())] for name in names]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
-
-
-def number(value: Any) -> str:
+def _number(value: Any) -> str:
     """A result for a table: six digits of a number, nothing where there is none."""
     from scena.model.tensorboard_data import plain_result
 
     value = plain_result(value)
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else one_line(str(value))
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def check_file(flag: str, file: Path | None) -> None:
+    """Checks that a file can be written, before the work; None and `-`, the terminal, always can.
+
+    Raises:
+        ScenarioError: its folder does not exist, or it is a folder itself.
+    """
+    if file is None or str(file) == "-":
+        return
+    if not file.parent.is_dir():
+        raise ScenarioError(f"Cannot write to {flag} {file}: there is no folder {file.parent}.")
+    if file.is_dir():
+        raise ScenarioError(f"Cannot write to {flag} {file}: it is a folder.")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ScenarioError(f"Cannot write to {flag} {file}: permission denied.")
+
+
+def make_folder(flag: str, folder: Path) -> None:
+    """Makes a folder and those above it, and tries to write into it.
+
+    Raises:
+        ScenarioError: that is not possible.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ScenarioError(f"Cannot write to {flag} {folder}: {error.strerror or error}.") from error

@@ -3,6 +3,7 @@
 from scena.params.cli.command_line import Parsed as Parsed
 from scena.params.cli.command_line import parse as parse
 from scena.params.cli.command_line import parse_options as parse_options
+from scena.params.cli.command_line import root_of as root_of
 from scena.params.cli.command_line import take_part as take_part
 from scena.params.cli.completion import flag_completions as flag_completions
 from scena.params.declare import UNSET as UNSET

@@ -50,13 +50,15 @@ class Field:
         "one_device",
         "owner",
         "plugin",
+        "positional",
         "required",
     )
 
     def __init__(self, default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False,
                  flat: bool | str = False, inline: bool = False, choices: Iterable[Any] | None = None,
                  aliases: Iterable[str] = (), bounds: dict[str, float] | None = None, affects_results: bool = True,
-                 backends: Iterable[str] = (), one_device: bool = False, plugin: str = "") -> None:  # fmt: skip
+                 backends: Iterable[str] = (), one_device: bool = False, plugin: str = "",
+                 positional: str = "") -> None:  # fmt: skip
         self.name = ""
         self.owner: type[Params] = Params
         self.default = default
@@ -72,6 +74,7 @@ class Field:
         self.backends = tuple(backends)
         self.one_device = one_device
         self.plugin = plugin
+        self.positional = positional
 
     def __repr__(self) -> str:
         return f"<Field {self.owner.__name__}.{self.name}>"
@@ -82,18 +85,18 @@ def param(default: T, *, help: str = "", required: bool = False, hidden: bool = 
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
           affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "") -> T: ...  # fmt: skip
+          plugin: str = "", positional: str = "") -> T: ...  # fmt: skip
 @overload
 def param(*, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
           affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "") -> Any: ...  # fmt: skip
+          plugin: str = "", positional: str = "") -> Any: ...  # fmt: skip
 def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
           affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "") -> Any:  # fmt: skip
+          plugin: str = "", positional: str = "") -> Any:  # fmt: skip
     """Declares one parameter of a `Params` class.
 
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
@@ -114,6 +117,8 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         backends: the Keras backends that support it (default: all).
         one_device: it works in a training on one device only.
         plugin: the kind of things whose names may be chosen beside `choices`, those of installed plugins (`scena.plugins`).
+        positional: in the options of a command: an argument without a flag, and what help calls it, such as "FILE". Its aliases
+            are flags.
     """
     bounds = {name: bound for name, bound in (("ge", ge), ("gt", gt), ("le", le), ("lt", lt)) if bound is not None}
     return Field(
@@ -130,6 +135,7 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         backends=backends,
         one_device=one_device,
         plugin=plugin,
+        positional=positional,
     )
 
 

@@ -72,7 +72,7 @@ def _default_value(field: Field, hint: Any) -> Any:
     return default_raw(kind.bases[0], kind, field)
 
 
-def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -> P:
+def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None, partial: bool = False) -> P:
     """Checks a raw tree and makes the params object of it. Raises one ParamsError that lists everything that is wrong.
 
     Args:
@@ -80,8 +80,9 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -
         cls: the class of the root, or a base of it.
         where: how to call a place of the tree in errors (parse() says `--flag`, or file and line); default: its
             dotted path.
+        partial: required values may be missing; they are None then.
     """
-    builder = _Builder(where or Where())
+    builder = _Builder(where or Where(), partial=partial)
     params = builder.object(raw, kind_of(cls), None, ())
     if builder.errors:
         raise ParamsError("\n".join(builder.errors))
@@ -92,8 +93,9 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None) -
 class _Builder:
     """One pass of `build`: collects errors and goes on, so that a user sees all of them at once."""
 
-    def __init__(self, where: Where, *, typed: bool = False) -> None:
+    def __init__(self, where: Where, *, typed: bool = False, partial: bool = False) -> None:
         self.where = where
+        self.partial = partial
         self.typed = typed  # the values come from Python, where a text is no number
         self.errors: list[str] = []
 
@@ -151,6 +153,8 @@ class _Builder:
         kind = kind_of(hint)
         if raw is None:
             if kind.form == LEAF and kind.hint is Any and not field.required:
+                return None
+            if self.partial and field.required:
                 return None
             if field.required or not kind.optional:
                 self.fail(

@@ -119,8 +119,10 @@ def defined_scenarios(path: Path) -> list[str]:
 
 
 def _is_scenario(bases: list[str]) -> bool:
-    """Whether a class with these bases can be trained; parameters cannot, nor what is still generic."""
-    return "Generic" not in bases and any("Scenario" in base and not base.endswith("Params") for base in bases)
+    """Whether a class with these bases can be trained; parameters and commands cannot, nor what is still generic."""
+    return "Generic" not in bases and any(
+        "Scenario" in base and not base.endswith(("Params", "Options", "Command")) for base in bases
+    )
 
 
 def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:

@@ -165,7 +165,7 @@ def check_same_inputs(exports: Sequence[LoadedExport], mode: PipelineMode) -> No
         if _preparation(other.scenario.params.data, mode) != expected:
             raise ScenarioError(
                 f"{first.directory} and {other.directory} prepare their inputs differently (--data of the two runs), so they cannot "
-                "work on the same batches. `scena params DIR` shows how each was trained."
+                "work on the same batches. `scena params MODEL` shows how each was trained."
             )
 
 

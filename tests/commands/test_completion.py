@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scena.commands.completion import suggest
-from scena.commands.main import main
+from scena.commands.inspect.completion import suggest
+from scena.commands.main import command_names, main
+from scena.params.cli.completion import FILES
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,8 +30,8 @@ def test_flags_follow_the_selection() -> None:
     assert "--model.graph.nodes" in flags and "--model.graph.filters" not in flags
 
 
-def test_nonsense_gives_nothing_and_no_error() -> None:
-    assert suggest(["train", "there.is.none", "--x"], "") == []
+def test_a_scenario_that_does_not_exist_leaves_the_options() -> None:
+    assert not [word for word in suggest(["train", "there.is.none", "--x"], "") if not word.startswith("--")]
 
 
 def test_bash_completes_with_the_printed_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,3 +50,33 @@ def test_bash_completes_with_the_printed_code(tmp_path: Path, capsys: pytest.Cap
     """
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["REPLY", "--model.graph.filters"]
+
+
+def test_every_command_completes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "runs/a/best").mkdir(parents=True)
+    (tmp_path / "runs/a/trainer_params.json").write_text("{}")
+    (tmp_path / "runs/a/best/scenario.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert {"write", "convert", "info", "preview"} == set(suggest(["records"], ""))
+    for name in command_names():
+        assert suggest(name.split(), "--"), name
+        assert "--help" in suggest(name.split(), "--"), name
+    assert suggest(["resume"], "ru") == ["runs/a", FILES]
+    assert suggest(["lav"], "") == ["runs/a/best", FILES]
+    assert suggest(["lav", "runs/a/best"], "ru")[:2] == ["runs/a/best", FILES]  # several models
+    assert suggest(["completion"], "") == ["bash", "zsh"]
+    assert suggest(["import-checkpoint", "x"], "classi")[:1] == ["classification"]
+    assert suggest(["experiment"], "") == [FILES]
+
+
+def test_options_of_a_command_complete_with_their_values() -> None:
+    full = "examples.tutorial.full"
+    assert {"yaml", "command", "json", "origins"} == set(suggest(["params", full, "--as"], ""))
+    assert {"--as", "--all", "--plot", "--model.graph"} <= set(suggest(["params", full], "--"))
+    assert "--plot_lr" not in suggest(["params", full], "--")
+    assert suggest(["runs", "--plot"], "") == [FILES] and "--sort" in suggest(["runs", "--reverse"], "--s")
+    assert {"tpe", "random", "grid"} == set(suggest(["tune", full, "--sampler"], ""))
+    assert "--model.graph" in suggest(["launch", "--workers", "2", "train", full], "--model")
+    assert suggest(["launch", "--workers", "2"], "")[:2] == ["train", "resume"]
+    assert "--output" in suggest(["records", "convert"], "--") and "--splits" in suggest(["records", "convert"], "--")
+    assert "--images" in suggest(["records", "write"], "--")

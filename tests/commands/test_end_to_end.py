@@ -93,7 +93,7 @@ def test_file_and_flags_arrive_with_the_right_precedence(folder: Folder) -> None
 
 
 def test_lav_gives_the_values_of_the_training(folder: Folder) -> None:
-    printed, _ = folder.scena("lav --import my_graphs --export_dir run/best --lav.limit 40 --json lav.json")
+    printed, _ = folder.scena("lav run/best --import my_graphs --lav.limit 40 --json lav.json")
     results = next(iter(json.loads((folder.path / "lav.json").read_text()).values()))
     stored = json.loads((folder.path / "run" / "best" / "scenario.json").read_text())["result"]
     for name in ("acc", "loss"):
@@ -105,9 +105,7 @@ def test_predict_reads_picture_files_and_prints_or_writes(folder: Folder) -> Non
     files = " ".join(f"digit{number}.png" for number in range(3))
     printed, _ = folder.scena(f"predict --import my_graphs --export_dir run/best --data.image_files {files}")
     assert [line.split(":")[0] for line in printed.splitlines()] == files.split()
-    folder.scena(
-        f"predict --import my_graphs --export_dir run/best run/export --data.image_files {files} --out out.jsonl"
-    )
+    folder.scena(f"predict run/best run/export --import my_graphs --data.image_files {files} --out out.jsonl")
     lines = [json.loads(line) for line in (folder.path / "out.jsonl").read_text().splitlines()]
     assert [line["meta"]["file"] for line in lines] == files.split()
     assert all(np.isclose(sum(line["outputs"]["pred"]), 1, atol=1e-5) for line in lines)
@@ -117,7 +115,7 @@ def test_predict_reads_picture_files_and_prints_or_writes(folder: Folder) -> Non
 
 def test_a_picture_that_cannot_be_read_is_named(folder: Folder) -> None:
     (folder.path / "broken.png").write_text("not a picture")
-    _, error = folder.scena("predict --import my_graphs --export_dir run/best --data.image_files broken.png", status=1)
+    _, error = folder.scena("predict run --import my_graphs --data.image_files broken.png", status=1)
     assert "broken.png" in error and "Traceback (most recent" not in error.partition("error:")[0]
 
 

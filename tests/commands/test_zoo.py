@@ -31,7 +31,7 @@ def test_a_setting(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "message"),
     [
         ("Resnet5", "There is no network 'Resnet5' (did you mean ResNet50"),
-        ("--faktor 2", "--faktor does not exist (did you mean --factor?)"),
+        ("--faktor 2", "--faktor does not exist; did you mean --factor?"),
         ("--input_size 32 32", "--input_size takes height, width and channels. Received: [32, 32]"),
         ("--framework type2", "--framework: expected one of tensorflow, upstride_real"),
     ],

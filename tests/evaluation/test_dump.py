@@ -71,7 +71,7 @@ def test_a_dump_that_was_cut_off_is_named(tmp_path: Path) -> None:
 def test_evaluating_a_dump_gives_what_lav_gave(exports: list[Path], tmp_path: Path) -> None:
     """In a process of its own, in which TensorFlow is never loaded."""
     dump, found = tmp_path / "run.jsonl", tmp_path / "lav.json"
-    command = ["lav", "--export_dir", *map(str, exports), *SCENARIO, "--dump", str(dump), "--json", str(found)]
+    command = ["lav", *map(str, exports), *SCENARIO, "--dump", str(dump), "--json", str(found)]
     assert main([*command, "--lav.num_processes", "0"]) == 0
     later = tmp_path / "later.json"
     code = "import sys; from scena.commands.main import main; s = main(sys.argv[1:]); print('tensorflow' in sys.modules); sys.exit(s)"
@@ -94,7 +94,7 @@ def test_evaluating_a_dump_gives_what_lav_gave(exports: list[Path], tmp_path: Pa
 
 def test_a_lav_chooses_what_is_dumped(exports: list[Path], tmp_path: Path) -> None:
     dump = tmp_path / "run.jsonl.gz"
-    assert main(["lav", "--export_dir", str(exports[0]), *SCENARIO, "--data.count", "3", "--dump", str(dump)]) == 0
+    assert main(["lav", str(exports[0]), *SCENARIO, "--data.count", "3", "--dump", str(dump)]) == 0
     samples = [sample for _, _, sample in read_dump(dump)]
     assert [set(sample.outputs) for sample in samples] == [{"pred"}] * 3
     assert [sample.meta["index"] for sample in samples] == [0, 1, 2]
@@ -106,7 +106,7 @@ def test_a_scenario_without_an_evaluator_is_told_where_metrics_come_from(
 ) -> None:
     dump = tmp_path / "run.jsonl"
     plain = ["--scenario", "tests.toy"]
-    assert main(["lav", "--export_dir", str(exports[0]), *plain, "--data.count", "4", "--dump", str(dump)]) == 0
+    assert main(["lav", str(exports[0]), *plain, "--data.count", "4", "--dump", str(dump)]) == 0
     capsys.readouterr()
     assert main(["evaluate-dump", str(dump), *plain]) == 0
     assert "this scenario has no evaluator (evaluator_cls), and losses and metrics need" in capsys.readouterr().out

@@ -143,7 +143,7 @@ def test_the_command_prints_a_table_and_writes_json(
 ) -> None:
     file = tmp_path / "results.json"
     flags = ["--lav.batch_size", "5", "--lav.num_processes", "0", "--run_eagerly", "--json", str(file)]
-    assert main(["lav", "--export_dir", str(exports[0]), *SCENARIO, "--data.count", "21", *flags]) == 0
+    assert main(["lav", str(exports[0]), *SCENARIO, "--data.count", "21", *flags]) == 0
     results = json.loads(file.read_text())
     expected = Evaluated.create_lav(exports[0], lav_params(16)).run(HalvesParams(count=21))
     assert results == {str(exports[0]): pytest.approx(expected, abs=1e-6)}
@@ -154,7 +154,7 @@ def test_the_command_prints_a_table_and_writes_json(
 def test_each_part_of_the_data_has_its_results(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     data = ["--data", "TwoParts", "--data.count", "9"]
     models = [str(path) for path in exports]
-    assert main(["lav", "--export_dir", *models, *SCENARIO, *data, "--json", "-", "--lav.num_processes", "0"]) == 0
+    assert main(["lav", *models, *SCENARIO, *data, "--json", "-", "--lav.num_processes", "0"]) == 0
     results = json.loads(capsys.readouterr().out)
     names = [*models, "voted"]
     assert set(results) == {f"{name} {part}" for name in names for part in ("few", "all")}
@@ -163,7 +163,7 @@ def test_each_part_of_the_data_has_its_results(exports: list[Path], capsys: pyte
 
 
 def test_a_gpu_that_is_not_there_is_named(exports: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lav", "--export_dir", str(exports[0]), *SCENARIO, "--lav.device.gpus", "7"]) == 1
+    assert main(["lav", str(exports[0]), *SCENARIO, "--lav.device.gpus", "7"]) == 1
     assert "--device.gpus 7: there is no GPU 7" in capsys.readouterr().err
 
 
@@ -176,7 +176,7 @@ def test_places_that_cannot_be_written_are_named_before_the_work(
         (["--json", str(tmp_path)], "it is a folder"),
         (["--report", f"{tmp_path}/file"], "File exists"),
     ]:
-        assert main(["lav", "--export_dir", str(exports[0]), *SCENARIO, *flags]) == 1
+        assert main(["lav", str(exports[0]), *SCENARIO, *flags]) == 1
         output = capsys.readouterr()
         assert output.err == f"scena lav: error: Cannot write to {' '.join(flags)}: {reason}.\n"
         assert output.out == ""

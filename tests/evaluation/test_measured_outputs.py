@@ -183,7 +183,7 @@ def test_data_for_tensorboard_is_described(
 ) -> None:
     file = tmp_path / "results.json"
     flags = ["--scenario", "tests.evaluation.test_measured_outputs:ShownScenario", "--lav.num_processes", "0"]
-    assert main(["lav", "--export_dir", str(exports[0]), *flags, "--json", str(file), "--report", f"{tmp_path}/r"]) == 0
+    assert main(["lav", str(exports[0]), *flags, "--json", str(file), "--report", f"{tmp_path}/r"]) == 0
     shown = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     described = {
         "worst": "[image data of shape 28×28]",

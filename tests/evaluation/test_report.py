@@ -11,7 +11,8 @@ from scena import Evaluator, Sample
 from scena.commands.main import main
 from scena.evaluation.report.collect import EXAMPLES, Collected
 from scena.evaluation.report.page import Report
-from scena.evaluation.report.plots import curves, new_figure, picture_png
+from scena.evaluation.report.plots import curves, picture_png
+from scena.plots import new_figure
 from tests.evaluation.browser import dumped, needs_chromium
 from tests.evaluation.light import LightEvaluated, Shares
 
@@ -199,7 +200,7 @@ def test_a_browser_shows_every_picture(tmp_path: Path) -> None:
 def test_the_command_writes_a_report_with_the_evaluators_plots(
     exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["lav", "--export_dir", *map(str, exports), "--scenario", "tests.evaluation.test_report:Reported"]
+    command = ["lav", *map(str, exports), "--scenario", "tests.evaluation.test_report:Reported"]
     assert main([*command, "--report", str(tmp_path / "report"), "--lav.num_processes", "0"]) == 0
     assert f"Report: {tmp_path / 'report' / 'index.html'}" in capsys.readouterr().out
     text = (tmp_path / "report" / "index.html").read_text()

@@ -3,6 +3,7 @@
 import csv
 import fcntl
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,29 @@ def test_parameters_without_a_class_are_listed_too(tmp_path: Path) -> None:
     """A run that another program wrote, or one whose file names no class at its root."""
     (tmp_path / "trainer_params.json").write_text('{"scenario": "some:Thing", "trainer": {"epochs": 3}}')
     assert read_run(tmp_path).params == {"trainer.epochs": 3}
+
+
+def test_results_are_plotted_over_the_epochs(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    svg = tmp_path / "curves.svg"
+    assert main(["runs", str(runs), "--filter", "optimizer=Adam", "--plot", str(svg)]) == 0
+    assert capsys.readouterr().err.endswith(f"{svg}: val_acc of 2 runs\n")
+    assert svg.read_text().count("<!-- val_acc -->") == 2 and "<!-- deep/c -->" in svg.read_text()  # title and axis
+    assert main(["runs", str(runs), "--plot", str(svg), "--result", "loss"]) == 0
+    assert capsys.readouterr().err.endswith(f"{svg}: loss of 3 runs\n")
+    for words, message in {
+        f"--plot {svg} --result lost": "no run has the result 'lost'; there are: step, ",
+        f"--plot {tmp_path}/curves": "The suffix of a plot's file decides its format, for example .png. Received:",
+        f"--plot {tmp_path}/no/x.png": f"Cannot write to --plot {tmp_path}/no/x.png: there is no folder",
+        "--result loss": "--result is what to plot, so it needs --plot FILE",
+        f"--compare --plot {svg}": "--compare shows parameters, --plot results: choose one of them",
+    }.items():
+        assert main(["runs", str(runs), *words.split()]) in (1, 2)
+        assert message in capsys.readouterr().err
+
+
+def test_a_missing_matplotlib_is_named(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["runs", str(runs), "--plot", "curves.png"]) == 1
+    assert capsys.readouterr().err.endswith("scena runs: error: Plots need matplotlib: pip install 'scena[plot]'.\n")

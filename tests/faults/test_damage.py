@@ -324,13 +324,13 @@ def test_a_run_goes_back_to_the_checkpoint_before_a_damaged_one(
 def test_a_damaged_export_is_refused(zygote: Zygote, reference: Path, tmp_path: Path) -> None:
     best, log = tmp_path / "best", tmp_path / "run.log"
     shutil.copytree(reference / "best", best)
-    assert zygote.run("lav", "--export_dir", best, log=log) == 0, log.read_text()
+    assert zygote.run("lav", best, log=log) == 0, log.read_text()
     assert "not as Scena wrote it" not in log.read_text()
     (best / "scenario.json").write_text((best / "scenario.json").read_text() + "\n")
     data = bytearray((best / "model.keras").read_bytes())
     data[len(data) // 2] ^= 1
     (best / "model.keras").write_bytes(data)
-    assert zygote.run("lav", "--export_dir", best, log=log) == 1
+    assert zygote.run("lav", best, log=log) == 1
     assert log.read_text().count("scenario.json is not as Scena wrote it") == 1
     last = log.read_text().splitlines()[-1]
     assert last.startswith(f"scena lav: error: {best / 'model.keras'} is damaged"), log.read_text()

@@ -431,8 +431,8 @@ def test_resources_do_not_lead_out_of_an_export(tmp_path: Path, where: str) -> N
     [
         "runs {}",
         "resume {}",
-        "lav --export_dir {}",
-        "predict --export_dir {}",
+        "lav {}",
+        "predict {}",
         "params {}",
         "evaluate-dump {}",
         "records info {}",

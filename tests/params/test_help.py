@@ -23,9 +23,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str, width: int = 120) -> 
     os.environ["COLUMNS"] = str(width)
     try:
         with pytest.raises(SystemExit) as caught:
-            parse(
-                Root(), [*words, "--help"], prog="scena train x", description="Tells digits apart.", options=Options()
-            )
+            parse(Root(), [*words, "--help"], prog="scena train x", description="Tells digits apart.", options=Options)
     finally:
         os.environ["COLUMNS"] = "120"
     assert caught.value.code == 0

@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_written_is_named(exports: list[Path], capsys: pyt
     assert main([*COMMAND, "--export_dir", str(exports[0]), "--out", "/nowhere/x.csv"]) == 1
     assert "Cannot write to --out /nowhere/x.csv: there is no folder /nowhere." in capsys.readouterr().err
     for name, received in (("answers.xlsx", ".xlsx"), ("answers", "no suffix")):
-        assert main(["predict", "--export_dir", "nowhere", "--out", name]) == 1  # before anything is loaded
+        assert main(["predict", "nowhere", "--out", name]) == 1  # before anything is loaded
         assert capsys.readouterr().err == (
             f"scena predict: error: --out {name}: the name tells the format: .jsonl (or .json) for JSON lines, .csv for a table. "
             f"Received: {received}.\n"

@@ -196,14 +196,12 @@ NAMED = "halves/model.py: ToyGraph.__init__ changed"
 
 
 def test_unchanged_code_is_no_matter(zygote: Zygote, trained: Path) -> None:
-    status, text = scena(zygote, trained, "lav --export_dir run/best --strict")
+    status, text = scena(zygote, trained, "lav run/best --strict")
     assert status == 0, text
     assert "code has changed" not in text
 
 
-@pytest.mark.parametrize(
-    "command", ["lav --export_dir run/best run/second", "predict --export_dir run/best run/second --out out.jsonl"]
-)
+@pytest.mark.parametrize("command", ["lav run/best run/second", "predict run/best run/second --out out.jsonl"])
 def test_exports_warn_once_for_each_file(zygote: Zygote, changed: Path, command: str) -> None:
     (changed / "extra.py").write_text("FACTOR = 2\n")
     shutil.copytree(changed / "run/best", changed / "run/second")
@@ -218,7 +216,7 @@ def test_exports_warn_once_for_each_file(zygote: Zygote, changed: Path, command:
         )
 
 
-@pytest.mark.parametrize("command", ["lav --export_dir run/best", "predict --export_dir run/best", "serve run/best"])
+@pytest.mark.parametrize("command", ["lav run/best", "predict run/best", "serve run/best"])
 def test_strict_refuses_before_anything_is_loaded(zygote: Zygote, changed: Path, command: str) -> None:
     status, text = scena(zygote, changed, f"{command} --strict")
     assert status == 1
@@ -251,10 +249,10 @@ def test_exports_that_do_not_record_their_code_say_so(zygote: Zygote, trained: P
     stored = json.loads(file.read_text())
     del stored["code"]
     file.write_text(json.dumps(stored))
-    status, text = scena(zygote, folder, "lav --export_dir run/best")
+    status, text = scena(zygote, folder, "lav run/best")
     assert status == 0, text
     assert "run/best does not record the code it was made with, so changes of it go unnoticed." in text
-    status, text = scena(zygote, folder, "lav --export_dir run/best --strict")
+    status, text = scena(zygote, folder, "lav run/best --strict")
     assert status == 1
     assert text.endswith(
         "scena lav: error: run/best does not record the code it was made with, which --strict compares.\n"

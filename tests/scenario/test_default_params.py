@@ -99,9 +99,7 @@ def test_training_lav_and_prediction_use_them(zygote: Zygote, folder: Path) -> N
     assert zygote.run("train", "halves", *flags.split(), log=log, folder=folder) == 0, log.read_text()
     stored = json.loads((folder / "run/trainer_params.json").read_text())["trainer"]["scenario"]["data"]
     assert stored["pre_proc"]["processors"] == [{"class": "Scale", "modes": stored_modes(stored), "factor": 0.0}]
-    assert zygote.run("predict", "--export_dir", "run/best", "--out", "out.jsonl", log=log, folder=folder) == 0, (
-        log.read_text()
-    )
+    assert zygote.run("predict", "run/best", "--out", "out.jsonl", log=log, folder=folder) == 0, log.read_text()
     outputs = {
         json.dumps(json.loads(line)["outputs"]["pred"]) for line in (folder / "out.jsonl").read_text().splitlines()
     }

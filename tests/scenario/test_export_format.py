@@ -58,7 +58,7 @@ def test_a_training_that_can_no_longer_be_described_predicts_as_before(
     change(description["trainer"])
     (copy / "scenario.json").write_text(json.dumps(description))
     assert predictions(copy) == expected
-    assert main(["lav", "--export_dir", str(copy), "--dump", str(tmp_path / "dump.jsonl")]) == 0
+    assert main(["lav", str(copy), "--dump", str(tmp_path / "dump.jsonl")]) == 0
     assert main(["evaluate-dump", str(tmp_path / "dump.jsonl")]) == 0
     assert main(["adapt", str(copy), "--out", str(tmp_path / "adapted"), "--model.dropout", "0.2"]) == 0
     capsys.readouterr()

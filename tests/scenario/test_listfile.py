@@ -87,7 +87,7 @@ def test_a_list_file_scenario_trains_and_validates_each_list(
     row = LinesScenario.create_trainer(params).train()[0]
     assert {"val_loss", "lav_easy_loss", "lav_hard_loss", "lav_easy_acc"} <= set(row)
     assert row["val_loss"] == pytest.approx((6 * row["lav_easy_loss"] + 10 * row["lav_hard_loss"]) / 16, rel=1e-5)
-    command = ["lav", "--export_dir", str(tmp_path / "run" / "best"), "--scenario", f"{__name__}:LinesScenario"]
+    command = ["lav", str(tmp_path / "run" / "best"), "--scenario", f"{__name__}:LinesScenario"]
     assert main([*command, "--data.lists", str(lists["hard"])]) == 0
     shown = dict(line.split() for line in capsys.readouterr().out.splitlines())
     assert float(shown["acc"]) == pytest.approx(row["lav_hard_acc"], abs=1e-5)

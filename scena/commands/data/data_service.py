@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 
+from scena.commands.command import Command
 from scena.errors import ScenaError
-from scena.params import Params, param, parse
+from scena.params import Params, param
 from scena.params.errors import ParamsError
 
 
-class DataServiceOptions(Params):
+class DataServiceParams(Params):
     """What runs here."""
 
     port: int = param(
@@ -42,18 +43,19 @@ class DataServiceError(ScenaError):
     """A part of the service could not start, or ended."""
 
 
-def run(arguments: list[str]) -> int:
-    """Runs until it is interrupted."""
-    options = parse(
-        DataServiceOptions(),
-        arguments,
-        prog="scena data-service",
-        description="Starts a tf.data service that makes batches for --train.data_service HOST:PORT. Workers read the same paths.",
-    ).params
-    return _worker(options) if options.worker is not None else _service(options)
+class DataService(Command):
+    """Starts a tf.data service that makes batches for --train.data_service HOST:PORT. Workers read the same paths."""
+
+    name = "data-service"
+
+    def root(self) -> DataServiceParams:
+        return DataServiceParams()
+
+    def run(self) -> int:
+        return _worker(self.params) if self.params.worker is not None else _service(self.params)
 
 
-def _service(options: DataServiceOptions) -> int:
+def _service(options: DataServiceParams) -> int:
     import tensorflow as tf
 
     service = tf.data.experimental.service
@@ -101,7 +103,7 @@ def _service(options: DataServiceOptions) -> int:
     os._exit(status)  # the dispatcher would wait for trainings that are still connected
 
 
-def _worker(options: DataServiceOptions) -> int:
+def _worker(options: DataServiceParams) -> int:
     import tensorflow as tf
 
     service = tf.data.experimental.service

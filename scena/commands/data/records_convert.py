@@ -1,13 +1,14 @@
 """`scena records convert SCENARIO | MODULE:DATASET | --dataset NAME`: samples as record files."""
 
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
-from scena.params import param, parse, parse_options
-from scena.params.errors import ParamsError
-from scena.scenario.finding import find_object
+from scena.commands.command import Command
+from scena.params import Params, ParamsError, param, root_of
+from scena.scenario.finding import find_object, find_scenario
+from scena.scenario.imports import ImportOptions
 from scena.storage.location import Location
 from scena.terminal import counting
 
@@ -15,6 +16,11 @@ from scena.terminal import counting
 class ConvertOptions(ImportOptions):
     """What to write, and where."""
 
+    source: str | None = param(
+        None,
+        positional="SCENARIO",
+        help="a scenario, or MODULE:NAME of a tf.data.Dataset of your own; or use --dataset",
+    )
     output: Location = param(required=True, help="the folder, or the address, to write the data set to")
     dataset: str | None = param(
         None, help="a data set by its name, instead of a scenario: digits, cifar10, tfds:NAME, keras:NAME"
@@ -28,47 +34,52 @@ class ConvertOptions(ImportOptions):
     force: bool = param(False, help="replace files that are there")
 
 
-DESCRIPTION = (
-    "Writes the samples of a scenario (as its generators give them), a tf.data.Dataset of your own (MODULE:NAME), or a data set by its "
-    "name, as TFRecord files."
-)
+class RecordsConvert(Command):
+    """Writes the samples of a scenario (as its generators give them), a tf.data.Dataset of your own (MODULE:NAME), or a data set by
+    its name, as TFRecord files.
+    """
 
+    name = "records convert"
+    options: ConvertOptions
 
-def run(arguments: list[str]) -> int:
-    """Converts a data set."""
-    named = bool(arguments) and not arguments[0].startswith("-")
-    own = find_object(arguments[0]) if named and ":" in arguments[0] else None
-    if (not named or own is not None) and any(word in ("-h", "--help") for word in arguments):
-        parse(ConvertOptions(), ["--help"], prog="scena records convert [SCENARIO]", description=DESCRIPTION)
-    options, rest = parse_options(ConvertOptions, arguments[1:] if named else arguments)
-    if named == (options.dataset is not None):
-        raise ParamsError("name a scenario (scena records convert SCENARIO …) or a data set (--dataset NAME).")
-    import_modules(options.modules)
-    if named and own is None:
-        sources = _of_scenario(arguments[0], rest, options)
-    else:
-        if rest:
-            what = "MODULE:NAME" if named else "--dataset"
+    @cached_property
+    def own(self) -> Any:
+        """The object that MODULE:NAME is, unless it is a scenario."""
+        source = self.options.source
+        return find_object(source) if source is not None and ":" in source else None
+
+    def root(self) -> Params | None:
+        if self.options.source is None or self.own is not None:
+            return None
+        root: Params = root_of(trainer=find_scenario(self.options.source).default_trainer_params())
+        return root
+
+    def read(self, words: list[str]) -> None:
+        if (self.options.source is None) == (self.options.dataset is None):
+            raise ParamsError("name a scenario (scena records convert SCENARIO …) or a data set (--dataset NAME).")
+        if words and self.root() is None:
+            what = "--dataset" if self.options.source is None else "MODULE:NAME"
             raise ParamsError(
-                f"{rest[0]} is not a flag of scena records convert {what}. See scena records convert --help."
+                f"{words[0]} is not a flag of scena records convert {what}. See scena records convert --help."
             )
-        set_up_console()
-        sources = _of_module(arguments[0], own, options) if named else _of_dataset(options)
-    _write(sources, options)
-    return 0
+        super().read(words)
+
+    def run(self) -> None:
+        options = self.options
+        self.show_log()
+        if options.source is None:
+            sources = _of_dataset(options)
+        elif self.own is not None:
+            sources = _of_module(options.source, self.own, options)
+        else:
+            sources = _of_scenario(self.params.trainer.gen, options)
+        _write(sources, options)
 
 
-def _of_scenario(name: str, rest: list[str], options: ConvertOptions) -> dict[str, Any]:
-    from scena.commands.scenario_argument import take_scenario
+def _of_scenario(gen: Any, options: ConvertOptions) -> dict[str, Any]:
     from scena.data.generator import as_generator
     from scena.data.params import PipelineMode
 
-    scenario, _ = take_scenario("records convert", [name])
-    root = root_of(trainer=scenario.default_trainer_params())
-    gen = parse(
-        root, rest, prog=f"scena records convert {name}", description=DESCRIPTION, options=options
-    ).params.trainer.gen
-    set_up_console()
     sources = {
         "train": (gen.train_gen(), PipelineMode.TRAINING),
         "validation": (gen.val_gen(), PipelineMode.EVALUATION),

@@ -3,49 +3,46 @@
 import contextlib
 from pathlib import Path
 
-from scena.params import Params, param, parse
-from scena.params.errors import ParamsError
+from scena.commands.command import Command
+from scena.params import Params, param
 from scena.terminal import counting, visible
 
 
 class InfoOptions(Params):
     """What to look at."""
 
+    path: str = param(required=True, positional="PATH", help="a folder, a file, a pattern with *, or an address")
     verify: bool = param(False, help="read all records and check them; exit status 1 if something is wrong")
     salvage: Path | None = param(None, help="copy all whole records of damaged files into this folder")
-    contact_sheet: Path | None = param(None, help="write a picture of some records to this file")
-    samples: int = param(40, ge=1, help="pictures in the contact sheet")
-    seed: int = param(0, ge=0, lt=2**32, help="which records the contact sheet shows")
+    plot: Path | None = param(None, aliases=["contact_sheet"], help="draw some of the images into this file")
+    samples: int = param(40, ge=1, help="how many images to draw")
+    seed: int = param(0, ge=0, lt=2**32, help="which of the images to draw")
 
 
-def run(arguments: list[str]) -> int:
-    """Describes record files."""
-    named = bool(arguments) and not arguments[0].startswith("-")
-    options = parse(
-        InfoOptions(),
-        arguments[1:] if named else arguments,
-        prog="scena records info PATH",
-        description="Shows what record files hold. PATH is a folder, a file, a pattern with *, or an address.",
-    ).params
-    if not named:
-        raise ParamsError("name a folder or file of records first: scena records info PATH [--flags].")
-    path = arguments[0]
-    status = _verify(path, options) if options.verify or options.salvage else 0
-    if status:
-        return status
-    from scena.data.errors import DataError
-    from scena.data.image.contact_sheet import save_sheet
-    from scena.data.records.describe import describe_records, records_sheet
-    from scena.data.records.framing import RecordError
+class RecordsInfo(Command):
+    """Shows what record files hold, and checks them."""
 
-    try:
-        print(visible(describe_records(path)))
-        if options.contact_sheet is not None:
-            save_sheet(records_sheet(path, options.samples, options.seed), options.contact_sheet)
-            print(f"wrote {options.contact_sheet}")
-    except RecordError as error:
-        raise DataError(f"{error} --verify lists all damages, --salvage DIR saves what is whole.") from None
-    return 0
+    name = "records info"
+    options: InfoOptions
+
+    def run(self) -> int:
+        path, options = self.options.path, self.options
+        status = _verify(path, options) if options.verify or options.salvage else 0
+        if status:
+            return status
+        from scena.data.errors import DataError
+        from scena.data.image.contact_sheet import save_sheet
+        from scena.data.records.describe import describe_records, records_sheet
+        from scena.data.records.framing import RecordError
+
+        try:
+            print(visible(describe_records(path)))
+            if options.plot is not None:
+                save_sheet(records_sheet(path, options.samples, options.seed), options.plot)
+                print(f"wrote {options.plot}")
+        except RecordError as error:
+            raise DataError(f"{error} --verify lists all damages, --salvage DIR saves what is whole.") from None
+        return 0
 
 
 def _verify(path: str, options: InfoOptions) -> int:

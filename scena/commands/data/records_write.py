@@ -2,31 +2,29 @@
 
 from typing import Any
 
+from scena.commands.command import Command
 from scena.data.image.params import WriteImagesParams
-from scena.params import parse
 from scena.terminal import counting, visible
 
 
-def run(arguments: list[str]) -> int:
-    """Writes a data set of images."""
-    parsed = parse(
-        WriteImagesParams(),
-        arguments,
-        prog="scena records write",
-        description="Writes a folder of images (one folder for each class), or a table of paths and labels, as TFRecord files.",
-    )
-    from scena import logs
-    from scena.data.image.listing import find_images
-    from scena.data.image.writer import write_images
-    from scena.storage.location import located
+class RecordsWrite(Command):
+    """Writes a folder of images (one folder for each class), or a table of paths and labels, as TFRecord files."""
 
-    logs.set_up_console()
-    params = parsed.params
-    found = find_images(params)
-    with counting("writing", len(found.entries)) as progress:
-        info = write_images(params, progress, found)
-    print(visible(summary(info, str(located(params.output) / info["name"]))))
-    return 0
+    name = "records write"
+
+    def root(self) -> WriteImagesParams:
+        return WriteImagesParams()
+
+    def run(self) -> None:
+        from scena.data.image.listing import find_images
+        from scena.data.image.writer import write_images
+        from scena.storage.location import located
+
+        self.show_log()
+        found = find_images(self.params)
+        with counting("writing", len(found.entries)) as progress:
+            info = write_images(self.params, progress, found)
+        print(visible(summary(info, str(located(self.params.output) / info["name"]))))
 
 
 def summary(info: dict[str, Any], folder: str) -> str:
@@ -41,6 +39,6 @@ def summary(info: dict[str, Any], folder: str) -> str:
     if info["changed"]:
         lines.append("changed: " + ", ".join(f"{count} {what}" for what, count in info["changed"].items()))
     if info["left_out"]:
-        lines.append(f"left out {len(info['left_out'])}:")
+        lines.append(f"skipped {len(info['left_out'])}:")
         lines.append(as_report([(item["name"], item["reason"]) for item in info["left_out"]]))
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`scena new NAME [--template general|listfile]`: writes a runnable scenario to start from."""
+"""`scena new FOLDER`: writes a runnable scenario to start from."""
 
 import importlib.util
 import keyword
@@ -8,37 +8,34 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from scena.commands.usage import print_usage
-from scena.params import Params, ParamsError, param, parse_options
+from scena.commands.command import Command
+from scena.params import Params, ParamsError, param
 from scena.scenario.errors import ScenarioError
-
-USAGE = """usage: scena new NAME [--template general|listfile]
-
-Writes a runnable scenario with tests into the folder NAME, with its classes named after it:
-  general    a source of samples in Python (default)
-  listfile   samples named in text files, one per line"""
 
 
 class NewOptions(Params):
-    """Which template to copy."""
+    """Which template to copy, and where."""
 
-    template: Literal["general", "listfile"] = param("general", help="general, or listfile for samples in files")
+    folder: Path = param(
+        required=True, positional="FOLDER", help="the folder to write; the classes in it are named after it"
+    )
+    template: Literal["general", "listfile"] = param(
+        "general", help="general: a source of samples in Python; listfile: samples named in text files, one per line"
+    )
 
 
-def run(arguments: list[str]) -> int:
-    """Writes a new scenario."""
-    if any(argument in ("-h", "--help") for argument in arguments):
-        print_usage(USAGE)
-        return 0
-    options, rest = parse_options(NewOptions, arguments)
-    if len(rest) != 1 or rest[0].startswith("-"):
-        raise ParamsError(f"scena new takes one name and --template. Received: {' '.join(rest) or 'nothing'}")
-    folder = Path(rest[0])
-    _check_name(folder)
-    write_scenario(folder, options.template)
-    what = "--trainer.epochs 5" if options.template == "general" else "--help"
-    print(f"Wrote {folder}. Try:\n  python -m pytest {folder}\n  scena train {_scenario_name(folder)} {what}")
-    return 0
+class New(Command):
+    """Writes a runnable scenario with tests, to start from."""
+
+    name = "new"
+    options: NewOptions
+
+    def run(self) -> None:
+        folder, template = self.options.folder, self.options.template
+        _check_name(folder)
+        write_scenario(folder, template)
+        what = "--trainer.epochs 5" if template == "general" else "--help"
+        print(f"Wrote {folder}. Try:\n  python -m pytest {folder}\n  scena train {_scenario_name(folder)} {what}")
 
 
 def _check_name(folder: Path) -> None:

@@ -1,83 +1,78 @@
-"""`scena params SCENARIO | RUN [--flags]`: shows what would be set, where it comes from, and how to write it down."""
+"""`scena params SCENARIO|RUN`: shows what would be set, where it comes from, and how to write it down."""
 
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from scena.commands.project_file import with_project_file
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, take_scenario
-from scena.commands.usage import print_usage
-from scena.params import Parsed, dump_command, dump_yaml, param, parse, parse_options
-from scena.params.errors import ParamsError
+from scena.commands.command import Command
+from scena.commands.output import text_table
+from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
+from scena.scenario.finding import AnyScenario, find_scenario
+from scena.scenario.imports import ImportOptions
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
-
-USAGE = """usage: scena params SCENARIO [--flags]
-       scena params RUN_OR_EXPORT_DIR [--flags]
-
-Shows the parameters of a scenario with these flags, or those of a run:
-  --as yaml       as a YAML file for --config (what differs from the default; --all for everything)
-  --as command    as a command line that reproduces them
-  --as json       as they are stored with a run
-  --as origins    each value and where it came from
-  --plot_lr FILE  writes a picture of the learning rate over the training instead"""
 
 
 class ShowOptions(ImportOptions):
     """How to show the parameters."""
 
-    form: Literal["yaml", "command", "json", "origins"] = param("yaml", flat="as", help="how to show them")
+    subject: str = param(
+        required=True, positional="SCENARIO|RUN", help="a scenario, or the directory of a run or of a model"
+    )
+    form: Literal["yaml", "command", "json", "origins"] = param(
+        "yaml",
+        flat="as",
+        help="yaml: a file for --config with what differs from the default; command: a command line that reproduces them; "
+        "json: as they are stored with a run; origins: each value and where it came from",
+    )
     everything: bool = param(False, flat="all", help="show defaults too, with their help (yaml)")
-    plot_lr: Path | None = param(None, help="write a picture of the learning rate over the training to this file")
+    plot: Path | None = param(
+        None, aliases=["plot_lr"], help="plot the learning rate over the training into this file instead"
+    )
     scenario: str | None = param(None, help="the scenario of a run, if its module is not where it was")
 
 
-def run(arguments: list[str]) -> int:
-    """Prints parameters."""
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print_usage(USAGE)
-        return 0 if arguments else 2
-    if arguments[0].startswith("-"):
-        raise ParamsError("name a scenario or the directory of a run first: scena params SCENARIO [--flags].")
-    options, rest = parse_options(ShowOptions, arguments[1:])
-    import_modules(options.modules)
-    scenario, name, plain, present = _subject(arguments[0], options.scenario)
-    if _stored(arguments[0]) is None:
-        rest = with_project_file(rest)
-    parsed = parse(root_of(trainer=present), rest, prog=f"scena params {arguments[0]}", options=options)
-    if options.plot_lr is not None:
-        print(_draw_rates(scenario, parsed.params.trainer, options.plot_lr))
-        return 0
-    print(_shown(parsed, root_of(trainer=plain), options, name))
-    return 0
+class ShowParams(Command):
+    """Shows the parameters of a scenario with these flags, or those of a run."""
 
+    name = "params"
+    options: ShowOptions
 
-def _subject(argument: str, explicit: str | None) -> tuple[Any, str, Any, Any]:
-    """A scenario, its name, its default parameters, and the parameters to show: its own, or those of a run."""
-    stored = _stored(argument)
-    if stored is None:
-        scenario, _ = take_scenario("params", [argument])
-        return scenario, argument, scenario.default_trainer_params(), scenario.default_trainer_params()
-    from scena.scenario.finding import scenario_of
-    from scena.scenario.stored import read_description, stored_params
+    @cached_property
+    def stored(self) -> Path | None:
+        """The file with the parameters of a run, if a run is meant."""
+        return next((path for path in _stored_files(Path(self.options.subject)) if os.path.isfile(path)), None)
 
-    description = read_description(stored)
-    scenario = scenario_of(description["scenario"], stored.parent, explicit)
-    present = stored_params(description, scenario, stored)
-    return scenario, description["scenario"], scenario.default_trainer_params(), present
+    @cached_property
+    def found(self) -> tuple[AnyScenario, str, Any]:
+        """The scenario, its name, and the parameters to show: its own, or those of a run."""
+        if self.stored is None:
+            scenario = find_scenario(self.options.subject)
+            return scenario, self.options.subject, scenario.default_trainer_params()
+        from scena.scenario.finding import scenario_of
+        from scena.scenario.stored import read_description, stored_params
 
+        description = read_description(self.stored)
+        scenario = scenario_of(description["scenario"], self.stored.parent, self.options.scenario)
+        return scenario, description["scenario"], stored_params(description, scenario, self.stored)
 
-def _stored(argument: str) -> Path | None:
-    """The file with the parameters of a run, if a run is meant."""
-    return next((path for path in _stored_files(Path(argument)) if os.path.isfile(path)), None)
+    def root(self) -> Params:
+        root: Params = root_of(trainer=self.found[2])
+        return root
 
+    def uses_project_file(self) -> bool:
+        return self.stored is None
 
-def _draw_rates(scenario: Any, trainer_params: Any, path: Path) -> str:
-    from scena.commands.scenario_argument import start_work
+    def run(self) -> None:
+        scenario, name, _ = self.found
+        if self.options.plot is not None:
+            self.start()
+            from scena.training.schedules.plots import draw_schedule
 
-    start_work()
-    from scena.training.schedules.plots import draw_schedule
-
-    return draw_schedule(trainer_params, scenario(trainer_params.scenario).create_data(), path)
+            trainer = self.params.trainer
+            print(draw_schedule(trainer, scenario(trainer.scenario).create_data(), self.options.plot))
+            return
+        print(_shown(self.parsed, root_of(trainer=scenario.default_trainer_params()), self.options, name))
 
 
 def _stored_files(path: Path) -> list[Path]:
@@ -112,5 +107,4 @@ def _origins(parsed: Parsed[Any]) -> str:
             rows.append((f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]))
         elif node.kind.form == PARAMS and node.value and node.field and has_choice(node.kind, node.field):
             rows.append((f"--{node.name}", node.value["class"], parsed.origins[node.name]))
-    widths = [max(len(row[place]) for row in rows) for place in range(2)]
-    return "\n".join(f"{flag:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for flag, value, origin in rows)
+    return text_table(rows)

@@ -2,49 +2,46 @@
 
 from pathlib import Path
 
-from scena.commands.places import check_file
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of
-from scena.commands.usage import print_usage
-from scena.params import ParamsError, dump_yaml, param, parse_options
+from scena.commands.command import Command
+from scena.commands.output import check_file
+from scena.params import ParamsError, dump_yaml, param, root_of
+from scena.scenario.imports import ImportOptions
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
-
-USAGE = """usage: scena sets FILE…
-       scena sets FILE:NAME --from RUN_DIR
-
-Lists the sets of configuration files; or appends the parameters of a run to FILE, as the set NAME.
-A set is used with `scena train SCENARIO --config FILE --config_set NAME`, or `--config FILE:NAME`.
-  --from RUN_DIR       the run (or an exported model) whose parameters to save; its directory is not part of them
-  --import MODULE…     modules to import first
-  --scenario SCENARIO  the scenario of the run, if its module is not where it was"""
 
 
 class SetOptions(ImportOptions):
-    """What to save."""
+    """What to list or save."""
 
-    run: Path | None = param(None, flat="from", help="the run whose parameters to save as a set")
+    files: list[str] = param(required=True, positional="FILE", help="configuration files; with --from: FILE:NAME")
+    run: Path | None = param(
+        None,
+        flat="from",
+        help="save the parameters of this run (or model), without its directory, as the set NAME of FILE",
+    )
     scenario: str | None = param(None, help="the scenario of the run, if its module is not where it was")
 
 
-def run(arguments: list[str]) -> int:
-    """Lists sets, or saves one."""
-    if not arguments or any(argument in ("-h", "--help") for argument in arguments):
-        print_usage(USAGE)
-        return 0 if arguments else 2
-    options, files = parse_options(SetOptions, arguments)
-    if not files or any(name.startswith("-") for name in files):
-        wrong = next((name for name in files if name.startswith("-")), "")
-        raise ParamsError(f"unknown flag {wrong}" if wrong else "name a file first: scena sets FILE…")
-    if options.run is None:
-        _list(files)
-        return 0
-    path, colon, name = files[0].rpartition(":")
-    if len(files) != 1 or not colon or not path or not name:
-        raise ParamsError(f"--from {options.run} needs one place to save to: scena sets FILE:NAME --from RUN_DIR")
-    check_file("the set", Path(path))
-    import_modules(options.modules)
-    _save(Path(path), name, options.run, options.scenario)
-    print(f"{path}: added the set {name}")
-    return 0
+class Sets(Command):
+    """Lists the sets of configuration files; or appends the parameters of a run to FILE, as the set NAME:
+    scena sets FILE:NAME --from RUN
+
+    A set is used with `scena train SCENARIO --config FILE --config_set NAME`, or `--config FILE:NAME`.
+    """
+
+    name = "sets"
+    options: SetOptions
+
+    def run(self) -> None:
+        files, directory = self.options.files, self.options.run
+        if directory is None:
+            _list(files)
+            return
+        path, colon, name = files[0].rpartition(":")
+        if len(files) != 1 or not colon or not path or not name:
+            raise ParamsError(f"--from {directory} needs one place to save to: scena sets FILE:NAME --from RUN")
+        check_file("the set", Path(path))
+        _save(Path(path), name, directory, self.options.scenario)
+        print(f"{path}: added the set {name}")
 
 
 def _list(files: list[str]) -> None:

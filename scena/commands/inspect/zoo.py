@@ -2,58 +2,53 @@
 
 from fnmatch import fnmatchcase
 
+from scena.commands.command import Command
 from scena.commands.output import print_table
-from scena.commands.usage import print_usage
 from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.counting import count_network
 from scena.model.zoo.params import SMALLEST_FACTOR, Framework
-from scena.params import Params, ParamsError, param, parse_options
-
-USAGE = """usage: scena zoo [NAME…] [--input_size HEIGHT WIDTH CHANNELS] [--num_classes N] [--factor N] [--framework NAME]
-                          [--variant NAME] [--options]
-
-Lists networks with the size of their pictures, their parameters (all, and trainable) and their floating point operations
-for one picture: two for each multiply-add of a convolution or dense layer. NAME may hold wildcards: 'ResNet*'.
-  --input_size H W C   size of the pictures (default: what each network was made for)
-  --num_classes N      units of the classifier (default: 1000, and what suits networks for small pictures and for faces)
-  --factor N           divides the number of channels of every layer; below 1 it widens them
-  --framework NAME     tensorflow, upstride_real, upstride_type1, upstride_type2 or upstride_type3
-  --variant NAME       another published form, for the networks that have it
-  --options            show which networks have depth, dropout, embedding or variants"""
+from scena.params import Params, ParamsError, param
 
 
 class ZooOptions(Params):
     """What to list, and for which setting."""
 
-    input_size: list[int] | None = param(None, gt=0, help="height, width and channels of the pictures")
-    num_classes: int | None = param(None, ge=0, help="units of the classifier")
-    factor: float = param(1, ge=SMALLEST_FACTOR, help="divides the number of channels of every layer")
+    names: list[str] = param([], positional="NAME", help="networks, may hold wildcards: 'ResNet*' (default: all)")
+    input_size: list[int] | None = param(
+        None, gt=0, help="height, width and channels of the images (default: what each network was made for)"
+    )
+    num_classes: int | None = param(
+        None,
+        ge=0,
+        help="units of the classifier (default: 1000, and what suits networks for small images and for faces)",
+    )
+    factor: float = param(
+        1, ge=SMALLEST_FACTOR, help="divides the number of channels of every layer; below 1 it widens them"
+    )
     framework: Framework = param(Framework.TENSORFLOW, help="real numbers, or the algebra of type 1, 2 or 3")
     variant: str | None = param(None, help="another published form, for the networks that have it")
     options: bool = param(False, help="show which networks have depth, dropout, embedding or variants")
 
 
-def run(arguments: list[str]) -> int:
-    """Prints the table."""
-    if any(argument in ("-h", "--help") for argument in arguments):
-        print_usage(USAGE)
-        return 0
-    options, patterns = parse_options(ZooOptions, arguments)
-    if wrong := [word for word in patterns if word.startswith("-")]:
-        from scena.params.errors import did_you_mean
+class Zoo(Command):
+    """Lists networks with the size of their images, their parameters (all, and trainable) and their floating point operations for
+    one image: two for each multiply-add of a convolution or dense layer.
+    """
 
-        known = [f"--{name}" for name in ZooOptions.__params__]
-        raise ParamsError(f"{wrong[0]} does not exist{did_you_mean(wrong[0], known)}; see scena zoo --help")
-    if options.input_size is not None and len(options.input_size) != 3:
-        raise ParamsError(f"--input_size takes height, width and channels. Received: {options.input_size}")
-    columns = ["name", "input", "parameters", "trainable", "FLOPs"]
-    rows = [_row(name, options) for name in _with_variant(_chosen(patterns), options.variant)]
-    if options.options:
-        columns.append("options")
-        rows = [[*row, _options_of(row[0])] for row in rows]
-    print_table(columns, rows)
-    return 0
+    name = "zoo"
+    options: ZooOptions
+
+    def run(self) -> None:
+        options = self.options
+        if options.input_size is not None and len(options.input_size) != 3:
+            raise ParamsError(f"--input_size takes height, width and channels. Received: {options.input_size}")
+        columns = ["name", "input", "parameters", "trainable", "FLOPs"]
+        rows = [_row(name, options) for name in _with_variant(_chosen(options.names), options.variant)]
+        if options.options:
+            columns.append("options")
+            rows = [[*row, _options_of(row[0])] for row in rows]
+        print_table(columns, rows)
 
 
 def _chosen(patterns: list[str]) -> list[str]:

@@ -1,46 +1,36 @@
-"""`scena adapt DIR --out DIR2 --flags`: the same weights with changed scenario parameters."""
+"""`scena adapt MODEL --out DIR`: the same weights with changed scenario parameters."""
 
 from pathlib import Path
 
-from scena.commands.model.exported import ExportOptions, asks_for_help, open_exports
-from scena.commands.places import make_folder
-from scena.commands.scenario_argument import root_of, start_work
-from scena.commands.usage import print_usage
-from scena.params import ParamsError, param, parse, parse_options
-
-USAGE = """usage: scena adapt DIR --out DIR2 [--data.…] [--model.…] [--evaluator.…]
-
-Writes a new export directory with the weights of DIR (the best or export directory of a run) and changed parameters of its scenario,
-for example other processors. Refused if the changed model has weights of other shapes.
-`scena adapt DIR --help` lists everything that can be set."""
+from scena.commands.model_command import ModelCommand, ModelOptions
+from scena.commands.output import make_folder
+from scena.params import Params, param, root_of
 
 
-class AdaptOptions(ExportOptions):
+class AdaptOptions(ModelOptions):
     """Which model, and where the new one goes."""
 
-    export_dir: list[Path] = param([], hidden=True, help="the directory, named first")
-    out: Path | None = param(None, help="the new export directory")
+    out: Path = param(required=True, help="the new export directory")
 
 
-def run(arguments: list[str]) -> int:
-    """Adapts an exported model."""
-    if not arguments or arguments[0].startswith("-"):
-        if asks_for_help(arguments):
-            print_usage(USAGE)
-            return 0
-        raise ParamsError("name the model first: scena adapt RUN/best --out NEW_DIRECTORY --model.…")
-    options, rest = parse_options(AdaptOptions, arguments[1:])
-    options.export_dir = [Path(arguments[0])]
-    if options.out is None and not asks_for_help(rest):
-        raise ParamsError(f"--out is required: scena adapt {arguments[0]} --out NEW_DIRECTORY --model.…")
-    _, (export,) = open_exports(options, "adapt")
-    root = root_of(scenario=export.params.scenario)
-    parsed = parse(root, rest, prog=f"scena adapt {arguments[0]}", options=options)
-    assert options.out is not None
-    make_folder("--out", options.out.parent)
-    start_work(options)
-    from scena.scenario.exporting import adapt
+class Adapt(ModelCommand):
+    """Writes a new export directory with the weights of a model and changed parameters of its scenario, for example other
+    processors: scena adapt run/best --out other --data.…
 
-    adapt(export, parsed.params.scenario, options.out)
-    print(f"Wrote {options.out}")
-    return 0
+    Refused if the changed model has weights of other shapes.
+    """
+
+    name = "adapt"
+    options: AdaptOptions
+
+    def root(self) -> Params:
+        root: Params = root_of(scenario=self.exports[0].params.scenario)
+        return root
+
+    def run(self) -> None:
+        make_folder("--out", self.options.out.parent)
+        self.start()
+        from scena.scenario.exporting import adapt
+
+        adapt(self.exports[0], self.params.scenario, self.options.out)
+        print(f"Wrote {self.options.out}")

@@ -1,14 +1,12 @@
-"""`scena export DIR --format saved_model onnx litert`: converts an exported model, and checks the result."""
+"""`scena export MODEL --format saved_model onnx litert`: converts an exported model, and checks the result."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.model.exported import ExportOptions, asks_for_help, open_exports
-from scena.commands.places import make_folder
-from scena.commands.scenario_argument import import_modules, start_work
-from scena.commands.usage import print_usage
+from scena.commands.model_command import ModelCommand, ModelOptions
+from scena.commands.output import make_folder
 from scena.data.params import DataGeneratorParams
-from scena.params import Params, ParamsError, Parsed, param, parse, parse_options, take_part
+from scena.params import Params, ParamsError, param, parse, take_part
 from scena.params.declare import short_name
 from scena.prediction.formats.params import ExportFormatParams, Quantize
 from scena.scenario.errors import ScenarioError
@@ -17,16 +15,10 @@ if TYPE_CHECKING:
     from scena.data.batch import Arrays
     from scena.scenario.converting import Conversion
 
-USAGE = """usage: scena export DIR --format saved_model onnx litert tensorrt [--quantize float16|dynamic|int8] [--length N] [--out DIR]
 
-Converts an exported model (the best or export directory of a run) and each of its additional graphs, runs the converted model on
-samples of the run's validation data (or --data.…), and fails if its outputs differ from the original's by more than the tolerance."""
+class ConvertOptions(ModelOptions):
+    """Which model, and how to check the result."""
 
-
-class ConvertOptions(ExportOptions):
-    """Which model, to which formats."""
-
-    export_dir: list[Path] = param([], hidden=True, help="the directory, named first")
     quantize: Quantize | None = param(
         None, help="litert: 16-bit weights, 8-bit weights, or 8-bit weights and activations"
     )
@@ -50,39 +42,44 @@ class ConvertRoot(FormatRoot):
     data: DataGeneratorParams | None = param(None, help="the data to compare on (default: the run's validation data)")
 
 
-def run(arguments: list[str]) -> int:
-    """Converts an exported model."""
-    if not arguments or arguments[0].startswith("-"):
-        if asks_for_help(arguments):
-            print_usage(USAGE)
-            return 0
-        raise ParamsError("name the model first: scena export RUN/best --format onnx")
-    options, rest = parse_options(ConvertOptions, arguments[1:])
-    options.export_dir = [Path(arguments[0])]
-    import_modules(options.modules)
-    formats = [] if asks_for_help(rest) else _formats(parse(FormatRoot(), take_part("format", rest)[0]), options)
-    _, (export,) = open_exports(options, "export")
-    default = ConvertRoot(data=export.params.pipelines.val_gen())
-    parsed = parse(default, rest, prog=f"scena export {arguments[0]}", options=options)
-    if parsed.params.data is None:
-        raise ScenarioError("The run had no validation data to compare on; name some with --data.")
-    directory = options.out or export.directory
-    make_folder("--out", directory)
-    start_work(options)
-    from scena.scenario.converting import Converter
+class Export(ModelCommand):
+    """Converts a model and each of its additional graphs to other formats: scena export run/best --format saved_model onnx litert
 
-    built = export.build()
-    inputs = _inputs(built.data, export.params.pipelines.val, parsed.params.data, options.samples)
-    converter = Converter(built, directory, inputs, tolerance=options.tolerance)
-    for form in formats:
-        for conversion in converter.convert(form):
-            print(_line(short_name(type(form)), conversion))
-    return 0
+    Runs the converted model on samples of the run's validation data (or --data.…), and fails if its outputs differ from the
+    original's by more than the tolerance.
+    """
+
+    name = "export"
+    options: ConvertOptions
+    formats: list[ExportFormatParams]
+
+    def root(self) -> ConvertRoot:
+        return ConvertRoot(data=self.pipelines.val_gen())
+
+    def read(self, words: list[str]) -> None:
+        """Reads the formats first: whether they can be written is known without the model."""
+        self.formats = _formats(parse(FormatRoot(), take_part("format", words)[0]).params.format, self.options)
+        super().read(words)
+
+    def run(self) -> None:
+        options, export = self.options, self.exports[0]
+        if self.params.data is None:
+            raise ScenarioError("The run had no validation data to compare on; name some with --data.")
+        directory = options.out or export.directory
+        make_folder("--out", directory)
+        self.start()
+        from scena.scenario.converting import Converter
+
+        built = export.build()
+        inputs = _inputs(built.data, self.pipelines.val, self.params.data, options.samples)
+        converter = Converter(built, directory, inputs, tolerance=options.tolerance)
+        for form in self.formats:
+            for conversion in converter.convert(form):
+                print(_line(short_name(type(form)), conversion))
 
 
-def _formats(parsed: Parsed[FormatRoot], options: ConvertOptions) -> list[ExportFormatParams]:
+def _formats(formats: list[ExportFormatParams], options: ConvertOptions) -> list[ExportFormatParams]:
     """The formats with the options that are common to several, once it is known that each can be written here."""
-    formats = parsed.params.format
     names = [short_name(type(form)) for form in formats]
     if not formats:
         raise ParamsError("--format is required: saved_model, onnx, litert or tensorrt, or several of them")

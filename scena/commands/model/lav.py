@@ -1,46 +1,37 @@
-"""`scena lav --export_dir DIR… [--data.…] [--lav.…]`: load and validate."""
+"""`scena lav MODEL…`: load and validate."""
 
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.model.exported import (
-    ExportOptions,
-    asks_for_help,
-    open_exports,
-    tell_of_limit,
-    try_data,
-    validation_batches,
-)
-from scena.commands.model.reporting import Reporter
-from scena.commands.output import print_results
-from scena.commands.places import check_file
-from scena.commands.scenario_argument import start_work
-from scena.commands.usage import print_usage
+from scena.commands.model_command import ModelCommand, ModelsOptions, try_data
+from scena.commands.output import check_file, make_folder, print_results
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.evaluation.params import LAVParams
-from scena.params import Params, param, parse, parse_options
+from scena.params import Params, param, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario
+from scena.storage.run_layout import EXPORT_FILE, HISTORY_FILE
 
 if TYPE_CHECKING:
     from scena.data.sample import Sample
+    from scena.evaluation.report.collect import Collected
     from scena.scenario.loading import LoadedExport
-
-USAGE = """usage: scena lav --export_dir DIR… [--data.…] [--lav.…] [--dump FILE] [--report DIR] [--json FILE]
-
-Loads exported models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data.
-Several models are validated in one pass, each on its own and all together by vote.
-`scena lav --export_dir DIR --help` lists everything that can be set."""
 
 Observer = Callable[[str, str, Any, "Sample"], None]
 """Called with the model's name, the part of the data, the LAV and each predicted sample."""
 
 
-class LavOptions(ExportOptions):
+class LavOptions(ModelsOptions):
     """Which models to validate, and where the results go."""
 
+    models: list[Path] = param(
+        required=True,
+        positional="MODEL",
+        aliases=["export_dir"],
+        help="a run, or its best or export directory; several are validated in one pass, and all together by vote",
+    )
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
     dump: Path | None = param(None, help="write targets and predictions to this file, for scena evaluate-dump")
     report: Path | None = param(None, help="write a page with plots and examples of errors to this directory")
@@ -53,34 +44,85 @@ class LavRoot(Params):
     lav: LAVParams = param(help="how to validate")
 
 
-def run(arguments: list[str]) -> int:
-    """Validates exported models."""
-    options, rest = parse_options(LavOptions, arguments)
-    if not options.export_dir and asks_for_help(rest):
-        print_usage(USAGE)
-        return 0
-    scenario, exports = open_exports(options, "lav")
-    pipelines = exports[0].params.pipelines
-    # each sample counts, also those that do not fill a batch
-    batches = validation_batches(pipelines, batch_drop_remainder=False)
-    default = LavRoot(data=pipelines.val_gen(), lav=scenario.lav_params(pipeline=batches))
-    parsed = parse(default, rest, prog="scena lav", options=options)
-    source: DataGeneratorParams | None = parsed.params.data
-    if source is None:
-        raise ScenarioError("The run had no validation data; name some with --data.")
-    check_file("--json", options.json)
-    check_file("--dump", options.dump)
-    try_data(source, PipelineMode.EVALUATION, parsed.params.lav.device)
-    start_work(options)
-    tell_of_limit(parsed, "lav.limit", "a choice of", parsed.params.lav.pipeline.limit, own_data=source == default.data)
-    reporter = Reporter(options.report, exports, source) if options.report is not None else None
-    with contextlib.ExitStack() as stack:
-        observers = _observers(stack, options, exports)
-        results = validate(scenario, exports, parsed.params.lav, source, observers, reporter)
-    print_results(results, options.json)
-    if reporter is not None:
-        print(f"Report: {reporter.write(results)}")
-    return 0
+class Lav(ModelCommand):
+    """Loads models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data."""
+
+    name = "lav"
+    options: LavOptions
+
+    def root(self) -> LavRoot:
+        # each sample counts, also those that do not fill a batch
+        batches = self.validation_batches(batch_drop_remainder=False)
+        return LavRoot(data=self.pipelines.val_gen(), lav=self.scenario.lav_params(pipeline=batches))
+
+    def run(self) -> None:
+        options, params, exports = self.options, self.params.lav, self.exports
+        source: DataGeneratorParams | None = self.params.data
+        if source is None:
+            raise ScenarioError("The run had no validation data; name some with --data.")
+        check_file("--json", options.json)
+        check_file("--dump", options.dump)
+        try_data(source, PipelineMode.EVALUATION, params.device)
+        self.start()
+        own_data = source == self.pipelines.val_gen()
+        self.tell_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
+        reporter = Reporter(options.report, exports, source) if options.report is not None else None
+        with contextlib.ExitStack() as stack:
+            observers = _observers(stack, options, exports)
+            results = validate(self.scenario, exports, params, source, observers, reporter)
+        print_results(results, options.json)
+        if reporter is not None:
+            print(f"Report: {reporter.write(results)}")
+
+
+class Reporter:
+    """Watches a validation and writes its report.
+
+    Args:
+        directory: where the page goes.
+        exports: the models.
+        source: the data they are validated on.
+    """
+
+    def __init__(self, directory: Path, exports: "list[LoadedExport]", source: DataGeneratorParams) -> None:
+        from scena.evaluation.report.page import Report
+        from scena.plots import new_figure
+
+        new_figure()  # says at once if matplotlib is missing
+        make_folder("--report", directory)
+        self._exports = exports
+        self._source = source
+        self._report = Report(
+            directory, f"{type(exports[0].scenario).__name__}: {', '.join(str(e.directory) for e in exports)}"
+        )
+        self._collected: dict[tuple[str, str], Collected] = {}
+
+    def observe(self, name: str, part: str, lav: Any, sample: "Sample") -> None:
+        """Keeps what the page needs of a sample."""
+        from scena.evaluation.report.collect import Collected
+
+        del lav
+        if (name, part) not in self._collected:
+            self._collected[name, part] = Collected()
+        self._collected[name, part](sample)
+
+    def add(self, title: str, name: str, part: str, evaluator: Any) -> None:
+        """A section for one model on one part of the data, once it has been validated."""
+        self._report.add_model(title, self._collected.pop((name, part)), evaluator)
+
+    def write(self, results: dict[str, dict[str, Any]]) -> Path:
+        """Writes the page."""
+        from scena.scenario.stored import read_description
+
+        page = self._report
+        for file in dict.fromkeys(export.directory.resolve().parent / HISTORY_FILE for export in self._exports):
+            page.add_history(file)
+        for export in self._exports:
+            stored = read_description(export.directory / EXPORT_FILE)
+            page.add_details(f"Parameters of {export.directory}", stored["trainer"])
+            page.add_details(f"Versions of {export.directory}", stored.get("versions", {}))
+        page.add_details("Data", to_raw(self._source))
+        return page.write(results)
 
 
 def _observers(stack: contextlib.ExitStack, options: LavOptions, exports: "list[LoadedExport]") -> list[Observer]:

@@ -1,23 +1,14 @@
-"""`scena predict --export_dir DIR… --data.…`: predict with one model, or let several vote."""
+"""`scena predict MODEL… --data.…`: predict with one model, or let several vote."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.model.exported import (
-    ExportOptions,
-    asks_for_help,
-    open_exports,
-    tell_of_limit,
-    try_data,
-    validation_batches,
-)
-from scena.commands.places import check_file
-from scena.commands.scenario_argument import start_work
-from scena.commands.usage import print_usage
+from scena.commands.model_command import ModelCommand, ModelsOptions, try_data
+from scena.commands.output import check_file
 from scena.data.params import DataGeneratorParams, PipelineMode
-from scena.params import Params, param, parse, parse_options
+from scena.params import Params, param
 from scena.prediction.answer_files import check_suffix
 from scena.prediction.params import PredictorParams
 from scena.scenario.errors import ScenarioError
@@ -26,14 +17,8 @@ from scena.terminal import visible
 if TYPE_CHECKING:
     from scena.data.pipeline import DataPipeline
 
-USAGE = """usage: scena predict --export_dir DIR… [--data.…] [--predict.…] [--pipeline.…] [--out FILE]
 
-Predicts with an exported model; several directories vote. Prints what the scenario prints; --out FILE.jsonl writes JSON
-lines, --out FILE.csv a table.
-`scena predict --export_dir DIR --help` lists everything that can be set."""
-
-
-class PredictOptions(ExportOptions):
+class PredictOptions(ModelsOptions):
     """Which models to predict with, and where the results go."""
 
     out: Path | None = param(
@@ -49,34 +34,36 @@ class PredictRoot(Params):
     predict: PredictorParams = param(help="how to predict")
 
 
-def run(arguments: list[str]) -> int:
-    """Predicts with exported models."""
-    options, rest = parse_options(PredictOptions, arguments)
-    if not options.export_dir and asks_for_help(rest):
-        print_usage(USAGE)
-        return 0
-    if options.out is not None:
-        check_suffix(options.out)
-        check_file("--out", options.out)
-    scenario, exports = open_exports(options, "predict")
-    pipelines = exports[0].params.pipelines
-    # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
-    pipeline = validation_batches(pipelines, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
-    default = PredictRoot(
-        data=scenario.default_predict_source(pipelines), predict=scenario.predictor_params(pipeline=pipeline)
-    )
-    parsed = parse(default, rest, prog="scena predict", options=options)
-    if parsed.params.data is None:
-        raise ScenarioError("There is nothing to predict; name the data with --data.")
-    try_data(parsed.params.data, PipelineMode.PREDICTION, parsed.params.predict.device)
-    start_work(options)
-    predictor = scenario.create_predictor(exports if len(exports) > 1 else exports[0], parsed.params.predict)
-    pipeline = predictor.create_pipeline(parsed.params.data)
-    limit = parsed.params.predict.pipeline.limit
-    if pipeline.samples_per_epoch() == limit:
-        tell_of_limit(parsed, "pipeline.limit", "the first", limit, own_data=parsed.params.data == default.data)
-    _predict(predictor, pipeline, options.out)
-    return 0
+class Predict(ModelCommand):
+    """Predicts with a model; several vote. Prints what the scenario prints; --out FILE.jsonl writes JSON lines, --out FILE.csv a
+    table.
+    """
+
+    name = "predict"
+    options: PredictOptions
+
+    def root(self) -> PredictRoot:
+        if self.options.out is not None:
+            check_suffix(self.options.out)
+            check_file("--out", self.options.out)
+        # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
+        batches = self.validation_batches(batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[])
+        source = self.scenario.default_predict_source(self.pipelines)
+        return PredictRoot(data=source, predict=self.scenario.predictor_params(pipeline=batches))
+
+    def run(self) -> None:
+        source, params = self.params.data, self.params.predict
+        if source is None:
+            raise ScenarioError("There is nothing to predict; name the data with --data.")
+        try_data(source, PipelineMode.PREDICTION, params.device)
+        self.start()
+        predictor = self.scenario.create_predictor(self.exports if len(self.exports) > 1 else self.exports[0], params)
+        pipeline = predictor.create_pipeline(source)
+        limit = params.pipeline.limit
+        if pipeline.samples_per_epoch() == limit:
+            own_data = source == self.scenario.default_predict_source(self.pipelines)
+            self.tell_of_limit("pipeline.limit", "the first", limit, own_data=own_data)
+        _predict(predictor, pipeline, self.options.out)
 
 
 def _predict(predictor: Any, pipeline: "DataPipeline", out: Path | None) -> None:

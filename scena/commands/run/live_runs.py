@@ -10,8 +10,45 @@ from typing import Any
 from scena.experiments.errors import ExperimentError
 from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams
 from scena.experiments.stored_run import NO_RESULTS, read_history
-from scena.params import Params, ParamsError, param, parse, take_part
+from scena.params import Params, ParamsError, param
 from scena.storage.run_layout import HISTORY_FILE, PARAMS_FILE
+
+
+class SlotOptions(Params):
+    """Where runs are carried out."""
+
+    gpus: list[int] = param([], help="the GPUs to use; each run sees its own one only")
+    cpus: list[int] = param(
+        [],
+        help="runs at once on the CPU (default: 1); several numbers name the slots: `--cpus 0 1` is the same as `--cpus 2`",
+    )
+    per_device: int = param(1, ge=1, help="runs at once on each device")
+    cluster: str | None = param(None, help="run on a Ray cluster: ray, or ray://HOST:PORT")
+    run_cpus: float = param(1.0, ge=0, help="CPUs of the cluster that each run needs")
+    run_gpus: float = param(0.0, ge=0, help="GPUs of the cluster that each run needs")
+
+    def scheduler(self, chosen: SchedulerParams | None) -> SchedulerParams:
+        """What carries out the runs, checked before anything is started: what was chosen, or else what these flags say."""
+        local = self.gpus or self.cpus or self.per_device != 1
+        if chosen is not None:
+            if local or self.cluster is not None:
+                raise ParamsError(
+                    "--scheduler has its own flags (--scheduler.…) instead of --gpus, --cpus, --per_device and --cluster"
+                )
+            return chosen
+        if self.cluster is None:
+            from scena.experiments.schedulers.local import make_slots
+
+            make_slots(self.gpus, self.cpus, self.per_device)
+            return LocalParams(gpus=self.gpus, cpus=self.cpus, per_device=self.per_device)
+        if local:
+            raise ParamsError(
+                "--cluster takes --run_cpus and --run_gpus, what each run needs, instead of --gpus, --cpus and --per_device"
+            )
+        kind, _, address = self.cluster.partition("://")
+        if kind != "ray":
+            raise ExperimentError(f"--cluster {self.cluster}: expected ray, or ray://HOST:PORT.")
+        return RayParams(address=address, cpus=self.run_cpus, gpus=self.run_gpus)
 
 
 class SchedulerRoot(Params):
@@ -20,34 +57,47 @@ class SchedulerRoot(Params):
     scheduler: SchedulerParams = param(LocalParams(), help="what carries out the runs")
 
 
-def take_scheduler(arguments: list[str]) -> tuple[SchedulerParams | None, list[str]]:
-    """What `--scheduler NAME --scheduler.…` choose, None without them; and the other words."""
-    own, rest = take_part("scheduler", arguments)
-    return (parse(SchedulerRoot(), own).params.scheduler if own else None), rest
+def carry_out(
+    plan: Any,
+    scheduler: Any,
+    what: str,
+    title: Callable[[int], str],
+    directory_of: Callable[[str], Path | None],
+) -> None:
+    """Runs the jobs of a plan, with a live table of those that are running.
 
+    Args:
+        plan: the jobs; its `tick` is set.
+        scheduler: what runs them.
+        what: what a job is called.
+        title: the line above the table, given how many jobs are running.
+        directory_of: the directory of a job, by its key.
+    """
+    progress: dict[str, RunProgress] = {}
+    started = time.monotonic()
+    running: list[Any] = []
 
-def choose_scheduler(chosen: SchedulerParams | None, options: Any) -> SchedulerParams:
-    """What carries out the runs, checked before anything is started: `--scheduler`, or what the flags of local and Ray runs say."""
-    local = options.gpus or options.cpus or options.per_device != 1
-    if chosen is not None:
-        if local or options.cluster is not None:
-            raise ParamsError(
-                "--scheduler has its own flags (--scheduler.…) instead of --gpus, --cpus, --per_device and --cluster"
-            )
-        return chosen
-    if options.cluster is None:
-        from scena.experiments.schedulers.local import make_slots
+    def table() -> Any:
+        from rich.table import Table
 
-        make_slots(options.gpus, options.cpus, options.per_device)
-        return LocalParams(gpus=options.gpus, cpus=options.cpus, per_device=options.per_device)
-    if local:
-        raise ParamsError(
-            "--cluster takes --run_cpus and --run_gpus, what each run needs, instead of --gpus, --cpus and --per_device"
-        )
-    kind, _, address = options.cluster.partition("://")
-    if kind != "ray":
-        raise ExperimentError(f"--cluster {options.cluster}: expected ray, or ray://HOST:PORT.")
-    return RayParams(address=address, cpus=options.run_cpus, gpus=options.run_gpus)
+        above = f"{title(len(running))}; {clock(time.monotonic() - started)}"
+        shown = Table(title=above, title_justify="left", box=None, pad_edge=False)
+        for column in (what, "on", "epoch", "last values", "time", "still"):
+            shown.add_column(column)
+        for one in running:
+            own = progress.setdefault(one.job.key, RunProgress(directory_of(one.job.key)))
+            own.refresh()
+            shown.add_row(one.job.key, one.slot.name, own.epoch, own.values, clock(one.seconds), clock(own.eta))
+        return shown
+
+    with live_table(table) as draw:
+
+        def tick(now: list[Any]) -> None:
+            running[:] = now
+            draw()
+
+        plan.tick = tick
+        scheduler.run(plan)
 
 
 class RunProgress:

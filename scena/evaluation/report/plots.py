@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena.errors import ScenaError
+from scena.plots import new_figure
 from scena.terminal import one_line
 
 if TYPE_CHECKING:
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
 MANY = 12
 """More classes than this: no numbers in the matrix, and one curve over all classes."""
-
-
-def new_figure(width: float = 6, height: float = 4) -> "Figure":
-    """An empty figure."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ScenaError("A report needs matplotlib: pip install 'scena[report]'.") from error
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def png(figure: "Figure") -> bytes:

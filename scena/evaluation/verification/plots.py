@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scena.evaluation.report.plots import new_figure
 from scena.model.metric_learning.verification import ErrorRates
+from scena.plots import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,11 +6,9 @@
 import json
 import subprocess
 import sys
-import types
 from typing import Any
 
 from scena.experiments.errors import ExperimentError
-from scena.params import Params, param
 
 
 def ask(python: str, words: list[str]) -> tuple[str, str]:
@@ -40,36 +38,17 @@ def settings(scenario: Any, params: Any) -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     """Answers for the flags of a training."""
-    import importlib
-
-    from scena.params import Params, param, parse, parse_options
+    from scena.params import parse, parse_options, root_of
     from scena.scenario.finding import find_scenario
-
-    class Options(Params):
-        """What to import first."""
-
-        modules: list[str] = param([], flat="import", help="modules to import first")
+    from scena.scenario.imports import ImportOptions, import_modules
 
     scenario = find_scenario(arguments[0])
-    options, rest = parse_options(Options, arguments[1:])
-    for name in options.modules:
-        importlib.import_module(name)
-    from scena.experiments.search.objective import training_root
-
-    print(json.dumps(settings(scenario, parse(training_root(scenario), rest).params.trainer)))
+    options, rest = parse_options(ImportOptions, arguments[1:])
+    import_modules(options.modules)
+    root = root_of(trainer=scenario.default_trainer_params())
+    print(json.dumps(settings(scenario, parse(root, rest).params.trainer)))
     return 0
 
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-
-def training_root(scenario: Any) -> Any:
-    """A params object with the scenario's default trainer parameters under `trainer`."""
-    trainer = scenario.default_trainer_params()
-
-    def body(namespace: dict[str, Any]) -> None:
-        namespace["__annotations__"] = {"trainer": type(trainer)}
-        namespace["trainer"] = param(trainer)
-
-    return types.new_class("Root", (Params,), {}, body)()

@@ -1,14 +1,15 @@
 """The command line of a params tree: its words laid over the defaults and the files, checked and built."""
 
 import sys
+import types
 import typing
 from typing import Any, Generic, TypeVar
 
-from scena.params.cli.settable import COMMAND_LINE, Origins, sentence
+from scena.params.cli.settable import COMMAND_LINE, Origins, Path, sentence
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch
-from scena.params.declare import Params
-from scena.params.errors import ParamsError
+from scena.params.declare import Params, param
+from scena.params.errors import ParamsError, close_names
 from scena.params.files.overlay import Entry, merge_into
 from scena.params.tree import build, default_raw, to_raw
 from scena.params.type_kinds import peel
@@ -17,6 +18,7 @@ P = TypeVar("P", bound=Params)
 Q = TypeVar("Q", bound=Params)
 
 HELP = ("-h", "--help")
+FLAGS = "[--flag value …]"
 CONFIG, CONFIG_SET = "config", "config_set"
 FOREIGN_CONFIG = "yaml_config"  # as classification-api calls it
 
@@ -31,7 +33,7 @@ class Parsed(Generic[P]):
 
 
 def parse(
-    default: P, argv: list[str], *, prog: str = "", description: str = "", options: Params | None = None
+    default: P, argv: list[str], *, prog: str = "", description: str = "", options: type[Params] | None = None
 ) -> Parsed[P]:
     """Reads a command line. Raises ParamsError for whatever is wrong with it; prints and exits for `--help`.
 
@@ -40,15 +42,18 @@ def parse(
         argv: the words; `--config FILE… --config_set NAME` are taken from them as well. The command line wins over
             files, later files over earlier ones, wherever they stand.
         prog, description: for the help text.
-        options: the command's own options (see `parse_options`), to be shown in the help.
+        options: the command's own options (see `parse_options`), which help shows and errors suggest.
     """
     if any(word in HELP for word in argv):
-        print_help(default, argv, prog=prog, description=description, options=options)
+        print_help(default, argv, usage=f"{prog} {FLAGS}", description=description, options=options)
         raise SystemExit(0)
     tree = Origins(to_raw(default), type(default))
     given = split(argv)
     apply_files(tree, given)
-    merge_into(tree, [Entry(name, words, COMMAND_LINE) for name, words in given.items()])
+    try:
+        merge_into(tree, [Entry(name, words, COMMAND_LINE) for name, words in given.items()])
+    except ParamsError as error:
+        raise ParamsError(_with_options(str(error), given, options)) from None
     params = build(tree.raw, type(default), where=tree)
     return Parsed(params, tree.by_name(), to_raw(params))
 
@@ -68,12 +73,48 @@ def current_tree(default: Params, argv: list[str]) -> Origins:
     return tree
 
 
-def print_help(default: Params, argv: list[str], *, prog: str, description: str, options: Params | None) -> None:
-    """Writes the help of the current selection to standard output."""
+def print_help(
+    default: Params | None, argv: list[str], *, usage: str, description: str = "", options: type[Params] | None = None
+) -> None:
+    """Writes the help of the current selection to standard output; without `default`, that of the options alone."""
     from scena.params.cli.help import help_text
 
-    tree = current_tree(default, argv)
-    sys.stdout.write(help_text(tree, prog=prog, description=description, options=options))
+    tree = current_tree(default, argv) if default is not None else None
+    sys.stdout.write(help_text(tree, usage=usage, description=description, options=options))
+
+
+def root_of(*bases: type[Params], **parts: Params) -> Any:
+    """A params object with these parts, beside those of its bases: the root of a command's flags."""
+
+    def body(namespace: dict[str, Any]) -> None:
+        namespace["__annotations__"] = {name: type(part) for name, part in parts.items()}
+        namespace.update({name: param(part) for name, part in parts.items()})
+
+    return types.new_class("Root", bases or (Params,), {}, body)()
+
+
+def refuse_unknown(words: list[str], options: type[Params], usage: str) -> None:
+    """Raises ParamsError if there are words although a command takes nothing but its options."""
+    if words and not words[0].startswith("-"):
+        raise ParamsError(f"unexpected {words[0]!r}: {usage}")
+    for name in split(words):
+        close = close_names(name, _spellings(options, shown=True), 1)
+        raise ParamsError(f"--{name} does not exist; " + (f"did you mean --{close[0]}?" if close else "see --help"))
+
+
+def _with_options(message: str, given: dict[str, list[str]], options: type[Params] | None) -> str:
+    """Completes the message about an unknown flag if it looks like one of the command's own options."""
+    if options is None:
+        return message
+    for name in given:
+        known = _spellings(options, shown=True)
+        if (
+            "." not in name
+            and message.startswith(f"--{name} does not exist")
+            and (close := close_names(name, known, 1))
+        ):
+            return f"--{name} does not exist; did you mean --{close[0]}?"
+    return message
 
 
 def apply_files(tree: Origins, given: dict[str, list[str]]) -> None:
@@ -143,24 +184,26 @@ def is_flag(word: str) -> bool:
     return word.startswith("--") and len(word) > 2
 
 
-def parse_options(cls: type[Q], argv: list[str]) -> tuple[Q, list[str]]:
-    """Takes a command's own flags, declared as plain fields of `cls`, out of the words.
+def parse_options(cls: type[Q], argv: list[str], *, partial: bool = False) -> tuple[Q, list[str]]:
+    """Takes a command's own arguments and flags, declared as plain fields of `cls`, out of the words.
 
     Returns the options and the words that are left. Unlike the flags of a tree an option takes only the words it
-    needs, so that a positional
-    word may follow: none or one for a bool, one for a plain value; all words up to the next flag for a list.
+    needs, so that a positional word may follow: none or one for a bool, one for a plain value; all words up to the
+    next flag for a list. Positional words stand before the flags of a tree.
+
+    Args:
+        cls: the options. Its fields with `positional` take words without a flag, in the order of declaration.
+        argv: the words.
+        partial: required values may be missing, as where help is asked for.
     """
     raw = default_raw(cls)
     hints = cls.hints()
-    spellings = {
-        spelling: name
-        for name, field in cls.__params__.items()
-        for spelling in (field.flat if isinstance(field.flat, str) else name, *field.aliases)
-        if not field.hidden
-    }
+    spellings = _spellings(cls)
+    first = next((place for place, word in enumerate(argv) if word.startswith("-")), len(argv))
+    places = [field for field in cls.__params__.values() if field.positional]
+    positional, words = (list(argv[:first]), list(argv[first:])) if places else ([], list(argv))
     rest: list[str] = []
-    given: set[str] = set()
-    words = list(argv)
+    given: dict[str, str] = {}
     while words:
         word = words.pop(0)
         flag, equals, value = word.partition("=")
@@ -170,20 +213,51 @@ def parse_options(cls: type[Q], argv: list[str]) -> tuple[Q, list[str]]:
             continue
         if name in given:
             raise ParamsError(f"{flag} is given twice")
-        given.add(name)
+        given[name] = flag
         own = [value] if equals else _take(words, hints[name])
         try:
             raw[name] = from_words(own, hints[name])
         except Mismatch as mismatch:
             raise ParamsError(sentence(flag, str(mismatch))) from None
-    return build(raw, cls, where=Origins(raw, cls)), rest
+    while places and rest and not rest[0].startswith("-"):
+        positional.append(rest.pop(0))
+    for field in places:
+        count = len(positional) if takes_many(hints[field.name]) else 1
+        own, positional = positional[:count], positional[count:]
+        if own and field.name in given:
+            raise ParamsError(f"{field.positional} is given twice, also as {given[field.name]}")
+        if own:
+            raw[field.name] = from_words(own, hints[field.name])
+    return build(raw, cls, where=_Arguments(raw, cls), partial=partial), [*positional, *rest]
+
+
+def _spellings(cls: type[Params], *, shown: bool = False) -> dict[str, str]:
+    """What can follow two dashes, and the field that it sets; `shown`: without what help does not show."""
+    found: dict[str, str] = {}
+    for name, field in cls.__params__.items():
+        own = () if field.positional else (field.flat if isinstance(field.flat, str) else name,)
+        if not field.hidden:
+            found.update(dict.fromkeys((*own, *(() if shown else field.aliases)), name))
+    return found
+
+
+class _Arguments(Origins):
+    """Calls a positional argument by its placeholder."""
+
+    def error(self, path: Path, message: str) -> str:
+        field = self.cls.__params__[str(path[0])] if path else None
+        return sentence(field.positional, message) if field and field.positional else super().error(path, message)
+
+
+def takes_many(hint: Any) -> bool:
+    """Whether a value of this type is written as several words."""
+    return any((typing.get_origin(one) or one) in (list, tuple, set, frozenset, dict) for one in peel(hint)[0])
 
 
 def _take(words: list[str], hint: Any) -> list[str]:
     """Removes the words that belong to an option from the front of `words`."""
-    alternatives = peel(hint)[0]
+    alternatives, many = peel(hint)[0], takes_many(hint)
     count = 0
-    many = any((typing.get_origin(one) or one) in (list, tuple, set, frozenset, dict) for one in alternatives)
     while count < len(words) and not is_flag(words[count]) and words[count] not in HELP and (many or count < 1):
         if bool in alternatives and words[count].lower() not in ("true", "false", "yes", "no", "on", "off", "1", "0"):
             break

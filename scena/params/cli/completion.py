@@ -9,11 +9,11 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from scena.params.cli.command_line import current_tree, is_flag
+from scena.params.cli.command_line import current_tree, is_flag, takes_many
 from scena.params.cli.help import groups, value_choices
 from scena.params.cli.settable import Index, Node
 from scena.params.declare import Params
-from scena.params.tree import to_raw
+from scena.params.tree import default_raw
 from scena.params.type_kinds import LEAF, PARAMS, peel
 
 FILES = "<files>"  # stands for the names of files
@@ -65,33 +65,33 @@ def complete(suggest: Callable[[list[str], str], Iterable[str]]) -> None:
 
 
 def flag_completions(
-    default: Params, before: list[str], beginning: str, *, options: type[Params] | None = None
+    default: Params | None, before: list[str], beginning: str, *, options: type[Params] | None = None
 ) -> list[str]:
     """What could stand at the cursor of a command line for the tree of `default`.
 
     Args:
-        default: as for `parse`.
+        default: as for `parse`; None for a command that takes its options only.
         before: the words of the command line after the command and its positional arguments, up to the cursor.
         beginning: what is typed of the word at the cursor.
         options: the command's own options, as for `parse_options`.
     """
-    tree = current_tree(default, before)
-    index = Index(tree.raw, tree.cls)
-    own = Index(to_raw(options()), options) if options is not None else None
+    tree = current_tree(default, before) if default is not None else None
+    index = Index(tree.raw, tree.cls) if tree is not None else None
+    own = Index(default_raw(options), options) if options is not None else None
     last = next((word for word in reversed(before) if is_flag(word)), None)
     values: list[str] = []
     if last is not None and not beginning.startswith("--"):
         count = len(before) - 1 - max(place for place, word in enumerate(before) if word == last)
         name = last[2:].partition("=")[0].replace("-", "_")
-        nodes = [*index.get(name), *(own.get(name) if own is not None else [])]
+        nodes = [node for known in (index, own) if known is not None for node in known.get(name)]
         values, must = _value_words(name, nodes, count)
         if must:
             return values
     given = {word.partition("=")[0][2:].replace("-", "_") for word in before if is_flag(word)}
-    flags = [node.name for _, _, nodes in groups(tree) for node in nodes]
-    if own is not None:
-        flags = [node.name for node in own.nodes if not node.hidden] + flags
-    flags = ["config", "config_set", "help", *flags]
+    flags = [node.name for node in own.nodes if not node.hidden] if own is not None else []
+    if tree is not None:
+        flags += ["config", "config_set", *(node.name for _, _, nodes in groups(tree) for node in nodes)]
+    flags.append("help")
     return values + [f"--{flag}" for flag in flags if flag not in given]
 
 
@@ -113,7 +113,7 @@ def _value_words(name: str, nodes: list[Node], count: int) -> tuple[list[str], b
 def _takes_many(node: Node) -> bool:
     if node.kind.form != LEAF:
         return node.kind.form != PARAMS
-    return any((typing.get_origin(one) or one) in (list, tuple, set, frozenset, dict) for one in peel(node.hint)[0])
+    return takes_many(node.hint)
 
 
 def _is_path(node: Node) -> bool:

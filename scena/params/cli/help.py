@@ -6,7 +6,9 @@ Plain text by argparse into a pipe; on a terminal the same through rich-argparse
 import argparse
 import enum
 import os
+import re
 import sys
+import textwrap
 import typing
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -16,7 +18,7 @@ from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
 from scena.params.selection import CLASS, class_of, named_choices
 from scena.params.selection import listed as listed_choices
-from scena.params.tree import to_raw
+from scena.params.tree import default_raw
 from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
 
 WIDEST_CHOICES = 44  # longer lists of choices go into the text of the flag
@@ -24,7 +26,12 @@ _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 def help_text(
-    tree: Origins, *, prog: str, description: str = "", options: Params | None = None, width: int | None = None
+    tree: Origins | None,
+    *,
+    usage: str,
+    description: str = "",
+    options: type[Params] | None = None,
+    width: int | None = None,
 ) -> str:
     """The help text, in colours if standard output is a terminal."""
     formatter: Any = argparse.HelpFormatter
@@ -37,7 +44,29 @@ def help_text(
             argparse.HelpFormatter, formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
         )
 
-    return make_parser(tree, prog=prog, description=description, options=options, formatter=sized).format_help()
+    parser = make_parser(tree, options=options, formatter=sized)
+    top = [f"usage: {usage}", *folded(description, columns - 2)]
+    return "\n".join([*top, "", parser.format_help()])
+
+
+def folded(text: str, width: int) -> list[str]:
+    """The lines of a text with an empty one before it: paragraphs are folded, indented lines stay together with their indent."""
+    lines: list[str] = []
+    for paragraph in text.strip().split("\n\n") if text.strip() else ():
+        lines.append("")
+        parts: list[str] = []
+        for line in paragraph.split("\n"):
+            if parts and not line.startswith(" ") and not parts[-1].startswith(" "):
+                parts[-1] += f" {line.strip()}"
+            else:
+                parts.append(line.rstrip())
+        for part in parts:
+            hang = re.match(r" *(?:\S.*? {2,})?", part)
+            indent = " " * (hang.end() if hang else 0)
+            lines += textwrap.wrap(
+                part, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+    return lines
 
 
 def help_width() -> int:
@@ -60,21 +89,26 @@ def _rich_formatter() -> Any:
 
 
 def make_parser(
-    tree: Origins, *, prog: str = "", description: str = "", options: Params | None = None, formatter: Any = None
+    tree: Origins | None, *, options: type[Params] | None = None, formatter: Any = None
 ) -> argparse.ArgumentParser:
     """An argparse parser with the flags of the current selection. It only describes them: `parse` does the reading."""
     parser = argparse.ArgumentParser(
-        prog=prog or None,
-        description=_escaped(description) or None,
-        usage="%(prog)s [--flag value …]",
+        usage=argparse.SUPPRESS,
         formatter_class=formatter or argparse.HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
+    own = Index(default_raw(options), options).nodes if options is not None else []
+    if positional := [node for node in own if node.field is not None and node.field.positional]:
+        _add_positional(parser.add_argument_group("arguments"), positional)
     first = parser.add_argument_group("options")
-    first.add_argument("-h", "--help", action="store_true", help="show the flags of the current selection and exit")
-    if options is not None:
-        _add_flags(first, _options_nodes(options), None)
+    first.add_argument("-h", "--help", action="store_true", help="show this help and exit")
+    flags = [node for node in own if not node.hidden]
+    classes = options.__mro__ if options is not None else ()
+    # what the command itself declares stands before what it shares with others
+    _add_flags(first, sorted(flags, key=lambda node: classes.index(node.field.owner) if node.field else 0), None)
+    if tree is None:
+        return parser
     first.add_argument("--config", nargs="+", metavar="FILE", help="YAML or JSON files with parameters; later ones win")
     first.add_argument("--config_set", metavar="NAME", help="the set to take from them, if they hold named sets")
     for title, text, nodes in groups(tree):
@@ -83,8 +117,12 @@ def make_parser(
     return parser
 
 
-def _options_nodes(options: Params) -> list[Node]:
-    return [node for node in Index(to_raw(options), type(options)).nodes if not node.hidden]
+def _add_positional(group: Any, nodes: list[Node]) -> None:
+    for node in nodes:
+        assert node.field is not None
+        choices = value_choices(node)
+        text = f"{node.field.help} ({', '.join(choices)})" if choices else node.field.help
+        group.add_argument(node.name, metavar=node.field.positional, help=_escaped(text))
 
 
 def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:

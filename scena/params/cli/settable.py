@@ -59,7 +59,18 @@ def _walk_object(raw: dict[str, Any], cls: type[Params], kind: Kind, prefixes: t
         hint = hints[name]
         inner = kind_of(hint)
         names = _names(field, prefixes, in_item)
-        node = Node(names, (*path, name), raw, name, inner, hint, field, cls, hidden or field.hidden, prefixes[0])
+        node = Node(
+            names,
+            (*path, name),
+            raw,
+            name,
+            inner,
+            hint,
+            field,
+            cls,
+            hidden or field.hidden or bool(field.positional),
+            prefixes[0],
+        )
         raw.setdefault(name, None)
         yield node
         if inner.form == PARAMS:

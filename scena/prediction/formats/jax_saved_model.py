@@ -44,7 +44,7 @@ def write_jax_saved_model(target: Path, graph: keras.Model) -> None:
     except Exception as error:  # jax2tf lets through whatever a layer or the compiler raises
         raise ConversionError(
             f"jax2tf cannot write this graph as a SavedModel: {_first_line(error)} The weights do not depend on the backend; "
-            "write it with: KERAS_BACKEND=tensorflow scena export DIR --format saved_model"
+            "write it with: KERAS_BACKEND=tensorflow scena export MODEL --format saved_model"
         ) from error
 
 

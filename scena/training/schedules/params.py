@@ -8,9 +8,9 @@ from scena.training.trigger import Trigger
 
 
 class RateFinderParams(Params):
-    """The range to try, and where the picture goes."""
+    """The range to try, and where the plot goes."""
 
-    picture: Path = param(Path("lr-find.png"), help="file of the picture")
+    plot: Path = param(Path("lr-find.png"), aliases=["picture"], help="write the plot to this file")
     lowest: float = param(1e-7, gt=0, help="the learning rate to start from")
     highest: float = param(10.0, gt=0, help="the learning rate to end at")
     steps: int = param(200, ge=10, help="number of batches")

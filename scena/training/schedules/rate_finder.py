@@ -12,11 +12,11 @@ import numpy as np
 from keras import ops
 
 from scena.backends.selection import check_backend
+from scena.plots import draw_curves
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.prepare import prepare_run
 from scena.training.schedules.params import RateFinderParams
-from scena.training.schedules.plots import draw_curves
 from scena.training.schedules.rate_suggestion import places, smooth, suggest
 
 DIVERGED = 4.0

@@ -96,8 +96,8 @@ def test_resume_is_exact(jax: Zygote, folder: Path) -> None:
 
 def test_minimal_tutorial_after_its_training(jax: Zygote, folder: Path) -> None:
     commands = [
-        "lav --export_dir straight/best --lav.limit 32 --json lav.json",
-        "predict --export_dir straight/best --pipeline.limit 20 --out predicted.jsonl",
+        "lav straight/best --lav.limit 32 --json lav.json",
+        "predict straight/best --pipeline.limit 20 --out predicted.jsonl",
         "export straight/best --format saved_model --samples 7",
         "export straight/best --format onnx",
         "train examples.tutorial.min --trainer.output_dir refused --trainer.input_gradient_penalty 1",
@@ -156,8 +156,8 @@ def test_full_tutorial(jax: Zygote, tmp_path: Path) -> None:
     commands = [
         f"{train} --trainer.precision mixed_bfloat16 --model.graph MLP --trainer.output_dir a",
         f"{train} --trainer.output_dir b --train.num_processes 1",
-        "lav --export_dir b/best --lav.limit 32",
-        "predict --export_dir a/best b/best --data.image_files digit.png",
+        "lav b/best --lav.limit 32",
+        "predict a/best b/best --data.image_files digit.png",
         "resume b --trainer.epochs 2",
     ]
     done = answers(jax, "in_turn:run", *commands, folder=tmp_path)
@@ -181,7 +181,7 @@ def test_what_jax_cannot_do_is_named(jax: Zygote, tmp_path: Path) -> None:
         "Encode it in a processor. Or run it with KERAS_BACKEND=tensorflow."
     )
     assert saved_model.startswith("ConversionError: jax2tf cannot write this graph as a SavedModel: ")
-    assert saved_model.endswith("write it with: KERAS_BACKEND=tensorflow scena export DIR --format saved_model")
+    assert saved_model.endswith("write it with: KERAS_BACKEND=tensorflow scena export MODEL --format saved_model")
 
 
 def test_other_backends_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

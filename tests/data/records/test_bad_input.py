@@ -90,7 +90,7 @@ def test_a_table_without_some_labels(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.splitlines() == [
         f"wrote {tmp_path}/out/t: 1 classes; train 1 (1 files), validation 0 (1 files), test 0 (1 files)",
         "empty: validation, test. There are too few images for these shares of each class.",
-        "left out 3:",
+        "skipped 3:",
         "  1.jpg: line 3 of the table gives no label",
         "  2.jpg: line 4 of the table gives no label",
         "  line 5: the table gives no path",

@@ -23,7 +23,7 @@ def test_write_then_info(flowers: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines() == [
         f"wrote {tmp_path}/set: 2 classes; train 16 (1 files), validation 2 (1 files), test 2 (1 files)",
         "changed: 20 scaled",
-        "left out 1:",
+        "skipped 1:",
         "  rose/zero.jpg: the file is empty",
     ]
     sheet = tmp_path / "sheet.png"
@@ -72,7 +72,7 @@ def test_damage_is_named_and_the_rest_salvaged(
     [
         ("records", 2, ""),
         ("records wite", 2, "did you mean"),
-        ("records info", 2, "name a folder or file of records first"),
+        ("records info", 2, "name the path first: scena records info PATH [--flag value …]. PATH is a folder, a file"),
         ("records info /nowhere", 1, "There are no record files"),
         ("records write --output x", 2, "say where the images are"),
         ("records write --output x --images y --split_fractions 0.5 0.4 0.3", 2, "must sum to 1"),

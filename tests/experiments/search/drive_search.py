@@ -8,7 +8,6 @@ from typing import Any
 
 from scena.experiments.schedulers.local import LocalScheduler
 from scena.experiments.schedulers.params import LocalParams
-from scena.experiments.search.objective import training_root
 from scena.experiments.search.search import Search
 from scena.experiments.search.space import SearchSpace, parse_axis
 from scena.experiments.search.study import (
@@ -26,6 +25,7 @@ EPOCHS = 9
 def search(output: Path, axes: list[str], trials: int, sampler: Any = "tpe", pruner: Any = "none", seed: int | None = 1,
            slots: int = 2, storage: str | None = None) -> Any:  # fmt: skip
     """Carries out a search and returns its study."""
+    from scena.params import root_of
     from tests.toy.scenario import ToyScenario
 
     output.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,9 @@ def search(output: Path, axes: list[str], trials: int, sampler: Any = "tpe", pru
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tests.experiments.stand_in_trainer "$@"\n')
     python.chmod(0o755)
     flags = [f"--trainer.epochs={EPOCHS}"]
-    space = SearchSpace([parse_axis(text) for text in axes], training_root(ToyScenario), flags)
+    space = SearchSpace(
+        [parse_axis(text) for text in axes], root_of(trainer=ToyScenario.default_trainer_params()), flags
+    )
     space.check()
     study = open_study(open_storage(storage_url(storage, output)), "test", "max", {"search": axes})
     study.sampler = make_sampler(sampler, seed, len(study.trials), slots > 1)

@@ -93,7 +93,7 @@ def test_dry_run_prints_a_command_line(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("tests.toy", "say what to vary: --search"),
+        ("tests.toy", "choose what to vary: --search"),
         ("tests.toy --search model.unit=1,2", "--search: model.unit does not exist; did you mean model.units?"),
         ("tests.toy --search model.units=0:4", "--search: --model.units must be >= 1, received 0"),
         (

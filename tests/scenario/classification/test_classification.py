@@ -11,10 +11,9 @@ import pytest
 from PIL import Image
 
 from scena.commands.main import main
-from scena.commands.scenario_argument import root_of
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
-from scena.params import parse
+from scena.params import parse, root_of
 from scena.scenario.classification.mixing import Mixing
 from scena.scenario.classification.model import ClassificationGraph
 from scena.scenario.classification.params import (

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from scena.commands.main import main
-from scena.commands.scenario_argument import root_of
-from scena.params import ParamsError, load, parse
+from scena.params import ParamsError, load, parse, root_of
 from scena.scenario.classification.scenario import ClassificationScenario
 from tests.zygote import Zygote
 

@@ -116,7 +116,7 @@ def test_trust_is_given_anew_by_whoever_loads_an_export(
     with trusting():
         ClassificationScenario.create_trainer(params).train()
     (tmp_path / "left-behind").unlink()
-    words = ["predict", "--export_dir", "run/export", "--data.image_files", str(picture)]
+    words = ["predict", "run/export", "--data.image_files", str(picture)]
     assert main(words) == 1
     assert "It is loaded only with --trust" in capsys.readouterr().err
     assert not (tmp_path / "left-behind").exists()

@@ -1,4 +1,4 @@
-"""`scena params --plot_lr` and `scena lr-find`: real pictures, and a suggestion that trains."""
+"""`scena params --plot` and `scena lr-find --plot`: real plots, and a suggestion that trains."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.training.toy_runs import toy_params
 def test_a_picture_of_the_schedule(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "pictures" / "lr.png"
     flags = ["--learning_rate", "OneCycle", "--learning_rate.lr", "0.1", "--trainer.epochs", "5"]
-    assert main(["params", "tests.toy", "--plot_lr", str(file), *flags]) == 0
+    assert main(["params", "tests.toy", "--plot", str(file), *flags]) == 0
     assert "OneCycle over 5 epochs of 4 steps" in capsys.readouterr().out
     with Image.open(file) as opened:
         picture = opened.convert("RGB")
@@ -25,11 +25,11 @@ def test_a_picture_of_the_schedule(tmp_path: Path, capsys: Any) -> None:
     assert len(picture.getcolors(maxcolors=100_000) or []) > 50  # there are curves
 
 
-def test_a_picture_that_cannot_be_written_is_said(tmp_path: Path, capsys: Any) -> None:
-    assert main(["params", "tests.toy", "--plot_lr", str(tmp_path / "lr.nothing")]) == 1
-    assert "Cannot write the picture" in capsys.readouterr().err
-    assert main(["params", "tests.toy", "--plot_lr", str(tmp_path / "lr")]) == 1
-    assert "The name of the picture says its format, for example .png." in capsys.readouterr().err
+def test_a_plot_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: Any) -> None:
+    assert main(["params", "tests.toy", "--plot", str(tmp_path / "lr.nothing")]) == 1
+    assert "Cannot write the plot" in capsys.readouterr().err
+    assert main(["params", "tests.toy", "--plot", str(tmp_path / "lr")]) == 1
+    assert "The suffix of a plot's file decides its format, for example .png." in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -47,7 +47,7 @@ def test_the_finder_suggests_a_rate_and_draws_it(tmp_path: Path, capsys: Any) ->
 
 def test_the_finder_refuses_and_still_draws(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "find.png"
-    flags = ["--picture", str(file), "--steps", "60", "--highest", "1e-5", "--train.batch_size", "32"]
+    flags = ["--plot", str(file), "--steps", "60", "--highest", "1e-5", "--train.batch_size", "32"]
     assert main(["lr-find", "tests.toy", *flags]) == 1
     output = capsys.readouterr()
     assert "scena lr-find: error: No learning rate can be suggested:" in output.err

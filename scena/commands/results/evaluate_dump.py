@@ -1,49 +1,51 @@
-"""`scena evaluate-dump FILE [--evaluator.…]`: the evaluator's results from a dump of `scena lav --dump`, without the model."""
+"""`scena evaluate-dump FILE`: the evaluator's results from a dump of `scena lav --dump`, without the model."""
 
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from scena.commands.output import Results, print_results
-from scena.commands.places import check_file
-from scena.commands.scenario_argument import ImportOptions, import_modules, root_of, set_up_console
-from scena.commands.usage import print_usage
-from scena.params import ParamsError, param, parse, parse_options
+from scena.commands.command import Command
+from scena.commands.output import Results, check_file, print_results
+from scena.params import Params, param, root_of
 from scena.scenario.finding import AnyScenario
-
-USAGE = """usage: scena evaluate-dump FILE [--evaluator.…] [--json FILE]
-
-Computes the results of the scenario's evaluator from targets and predictions that `scena lav --dump FILE` wrote; no model is loaded.
-`scena evaluate-dump FILE --help` lists everything that can be set."""
+from scena.scenario.imports import ImportOptions
 
 NOTHING = "There are no results: this scenario has no evaluator (evaluator_cls), and losses and metrics need the model: scena lav."
 
 
 class DumpOptions(ImportOptions):
-    """Which code to use, and where the results go."""
+    """Which dump, and where the results go."""
 
+    file: Path = param(required=True, positional="FILE", help="what `scena lav MODEL --dump FILE` wrote")
     scenario: str | None = param(None, help="the scenario, if its module is not where it was")
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
 
 
-def run(arguments: list[str]) -> int:
-    """Evaluates a dump."""
-    if not arguments or arguments[0].startswith("-"):
-        if any(argument in ("-h", "--help") for argument in arguments):
-            print_usage(USAGE)
-            return 0
-        raise ParamsError("name the dump first: scena evaluate-dump FILE [--flags].")
-    path = Path(arguments[0])
-    options, rest = parse_options(DumpOptions, arguments[1:])
-    import_modules(options.modules)
-    scenario_class, params = _stored(path, options.scenario)
-    parsed = parse(root_of(evaluator=params.evaluator), rest, prog=f"scena evaluate-dump {path}", options=options)
-    check_file("--json", options.json)
-    set_up_console()
-    params.evaluator = parsed.params.evaluator
-    results = evaluate(path, scenario_class(params))
-    print_results(results, options.json, NOTHING if results else "There are no samples in this dump.")
-    return 0
+class EvaluateDump(Command):
+    """Computes the results of the scenario's evaluator from targets and predictions that `scena lav --dump` wrote; no model is
+    loaded.
+    """
+
+    name = "evaluate-dump"
+    options: DumpOptions
+
+    @cached_property
+    def stored(self) -> tuple[AnyScenario, Any]:
+        """The scenario of the dump, and its parameters."""
+        return _stored(self.options.file, self.options.scenario)
+
+    def root(self) -> Params:
+        root: Params = root_of(evaluator=self.stored[1].evaluator)
+        return root
+
+    def run(self) -> None:
+        check_file("--json", self.options.json)
+        self.show_log()
+        scenario, params = self.stored
+        params.evaluator = self.params.evaluator
+        results = evaluate(self.options.file, scenario(params))
+        print_results(results, self.options.json, NOTHING if results else "There are no samples in this dump.")
 
 
 def evaluate(path: Path, scenario: Any) -> Results:

@@ -1,0 +1,111 @@
+"""Commands whose first argument is an exported model, or several: reading it, and what they share around it."""
+
+import logging
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from scena.backends.params import ComputeParams
+from scena.commands.command import Command
+from scena.commands.scenario_command import WorkOptions
+from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.params import param
+from scena.scenario.errors import ScenarioError
+from scena.scenario.finding import AnyScenario, scenario_of
+from scena.scenario.loading import LoadedExport, compare_code, export_file, load_export
+from scena.scenario.stored import read_description
+from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE
+
+logger = logging.getLogger(__name__)
+
+
+class StoredOptions(WorkOptions):
+    """How to find the code of what is stored."""
+
+    scenario: str | None = param(None, help="the scenario, if its module is not where it was")
+    strict: bool = param(
+        False, help="an error instead of a warning if the code has changed since the model was written"
+    )
+
+
+class ModelOptions(StoredOptions):
+    """The model."""
+
+    model: Path = param(
+        required=True, positional="MODEL", aliases=["export_dir"], help="a run, or its best or export directory"
+    )
+
+
+class ModelsOptions(StoredOptions):
+    """The models."""
+
+    models: list[Path] = param(
+        required=True,
+        positional="MODEL",
+        aliases=["export_dir"],
+        help="a run, or its best or export directory; several vote",
+    )
+
+
+class ModelCommand(Command):
+    """A command for exported models."""
+
+    options: ModelsOptions | ModelOptions
+
+    @cached_property
+    def exports(self) -> list[LoadedExport]:
+        """The models with their stored parameters; all belong to one scenario."""
+        given = self.options.models if isinstance(self.options, ModelsOptions) else [self.options.model]
+        directories = [_export_of(directory) for directory in given]
+        names = {directory: read_description(export_file(directory))["scenario"] for directory in directories}
+        if len(set(names.values())) > 1:
+            listing = ", ".join(f"{directory}: {name}" for directory, name in names.items())
+            raise ScenarioError(f"The models belong to different scenarios ({listing}).")
+        scenario = scenario_of(names[directories[0]], directories[0], self.options.scenario)
+        exports = [load_export(directory, scenario) for directory in directories]
+        if self.options.strict:
+            compare_code(exports, strict=True)
+        return exports
+
+    @property
+    def scenario(self) -> AnyScenario:
+        """The scenario of the models."""
+        return type(self.exports[0].scenario)
+
+    @property
+    def pipelines(self) -> Any:
+        """The pipelines of the first model's training."""
+        return self.exports[0].params.pipelines
+
+    def validation_batches(self, **changes: Any) -> Any:
+        """How the run's validation made batches, with some changes; only the source says which split to read."""
+        val = self.pipelines.val
+        split = {"split": None} if "split" in type(val).__params__ else {}
+        return val.replace(**split, **changes)
+
+    def tell_of_limit(self, flag: str, which: str, limit: int | None, *, own_data: bool) -> None:
+        """Warns that the limit of the run's validation holds for other data too, if nobody asked for it."""
+        if limit is not None and not own_data and self.parsed.origins[flag] == "default":
+            logger.warning("Only %s %d samples, as in the run's validation; all of them: --%s None", which, limit, flag)
+
+
+def _export_of(directory: Path) -> Path:
+    """The directory itself, or the best (or last) model of the run that it is."""
+    if (directory / EXPORT_FILE).is_file():
+        return directory
+    for name in (BEST, EXPORT):
+        if (directory / name / EXPORT_FILE).is_file():
+            print(f"Using {directory / name}.", file=sys.stderr)
+            return directory / name
+    return directory
+
+
+def try_data(source: DataGeneratorParams, mode: PipelineMode, device: ComputeParams) -> None:
+    """Finds wrong splits, missing lists and missing devices before TensorFlow is loaded."""
+    from scena.backends.selection import check_present
+    from scena.data.sources.params import try_source
+
+    check_present(device)
+    for part in source.parts().values():
+        try_source(part, mode)

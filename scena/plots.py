@@ -1,0 +1,73 @@
+"""Plots as files: what `--plot FILE` of every command draws with."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scena.errors import ScenaError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Curve = tuple[str, list[float], list[float]]
+"""A label, the x and the y values."""
+
+
+class PlotError(ScenaError):
+    """A plot cannot be drawn or written."""
+
+
+def new_figure(width: float = 6, height: float = 4) -> "Figure":
+    """An empty figure of matplotlib, without its global state or a screen."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PlotError("Plots need matplotlib: pip install 'scena[plot]'.") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_curves(
+    path: Path,
+    curves: list[Curve],
+    *,
+    title: str,
+    labels: tuple[str, str],
+    second: Curve | None = None,
+    logarithmic: bool = False,
+    mark: float | None = None,
+    highest: float | None = None,
+) -> None:
+    """Writes a plot of curves.
+
+    Args:
+        path: the file; its suffix decides the format (png, svg, pdf).
+        curves: what to draw.
+        title: what stands above.
+        labels: of the two axes.
+        second: one more curve with an axis of its own on the right.
+        logarithmic: whether the x axis is logarithmic.
+        mark: an x value to mark.
+        highest: where the y axis ends, if curves go further.
+    """
+    if not path.suffix:  # matplotlib would write another file, with a suffix
+        raise PlotError(f"The suffix of a plot's file decides its format, for example .png. Received: {path}.")
+    figure = new_figure(8, 4.5)
+    axes = figure.add_subplot()
+    for label, x, y in curves:
+        axes.plot(x, y, label=label, marker="." if len(x) == 1 else None)
+    axes.set(title=title, xlabel=labels[0], ylabel=labels[1], xscale="log" if logarithmic else "linear")
+    axes.grid(alpha=0.3)
+    if highest is not None and axes.get_ylim()[1] > highest:
+        axes.set_ylim(top=highest)
+    if second is not None:
+        right = axes.twinx()
+        right.plot(second[1], second[2], color="tab:orange", label=second[0])
+        right.set_ylabel(second[0])
+    if mark is not None:
+        axes.axvline(mark, color="tab:red", linestyle="--", label=f"{mark:.3g}")
+    if len(curves) > 1 or mark is not None:
+        axes.legend()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise PlotError(f"Cannot write the plot {path}: {error}.") from error
