@@ -42,7 +42,7 @@ def test_a_keras_checkpoint_with_its_optimizer(tmp_path: Path, capsys: pytest.Ca
         np.testing.assert_array_equal(value, keras.ops.convert_to_numpy(variable.value))
     shown = capsys.readouterr().out
     assert "optimizer/_trainable_variables/0" in shown
-    assert "counters and values of optimizers are left out" in shown
+    assert "counters and values of optimizers are skipped" in shown
     assert json.loads((tmp_path / "out/scenario.json").read_text())["result"] == {"imported_from": prefix}
 
 
@@ -105,7 +105,7 @@ def test_what_does_not_match_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
             "expected a regular expression before '='",
         ),
         (["nowhere/model.ckpt", SCENARIO, "--out", "x", "--map", "ab"], 2, "expected a rule such as"),
-        ([], 2, "name the checkpoint and the scenario first"),
+        ([], 2, "name the checkpoint first: scena import-checkpoint CHECKPOINT SCENARIO"),
     ],
 )
 def test_wrong_arguments(words: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:
