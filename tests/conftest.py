@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.pages.browser import Browser, browser
 from tests.zygote import Zygote
 
 # Two pytest workers share two cores, so each gets one TensorFlow thread (a choice, not a measurement).
@@ -36,3 +37,10 @@ def zygote() -> Iterator[Zygote]:
     zygote = Zygote.started()
     yield zygote
     zygote.close()
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless browser that all tests of pages share; ask for it in tests marked `needs_chromium` only."""
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened

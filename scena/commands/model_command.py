@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from scena.params import param
 from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.loading import LoadedExport, compare_code, export_file, load_export
-from scena.scenario.stored import read_description
+from scena.scenario.stored import read_description, version_line
 from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE
 
 logger = logging.getLogger(__name__)
@@ -109,3 +111,19 @@ def try_data(source: DataGeneratorParams, mode: PipelineMode, device: ComputePar
     check_present(device)
     for part in source.parts().values():
         try_source(part, mode)
+
+
+def task_of(scenario: AnyScenario) -> str:
+    """The first line of the scenario's own docstring."""
+    return str(vars(scenario).get("__doc__") or "").strip().partition("\n")[0]
+
+
+def model_facts(exports: Sequence[LoadedExport], **more: str) -> dict[str, str]:
+    """What a page says about models at its top: their names and scenario, more facts, the date and the versions, in this order."""
+    return {
+        "Model" if len(exports) == 1 else "Models": ", ".join(str(export.directory) for export in exports),
+        "Scenario": type(exports[0].scenario).name(),
+        **more,
+        "Date": f"{datetime.now(UTC):%-d %B %Y, %H:%M} UTC",
+        "Versions": version_line(),
+    }

@@ -124,7 +124,7 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_fields
 
-        return sample_of_fields(fields, self.data.input_layer_specs(), self._processed())
+        return sample_of_fields(fields, self.data.input_layer_specs(), self.reads_files)
 
     def sample_from_file(self, content: bytes, name: str) -> Sample:
         """The sample of a single file that was sent to `scena serve`. Override it to read other files.
@@ -137,9 +137,11 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_file
 
-        return sample_of_file(content, name, self.data.input_layer_specs(), self._processed())
+        return sample_of_file(content, name, self.data.input_layer_specs(), self.reads_files)
 
-    def _processed(self) -> bool:
+    @property
+    def reads_files(self) -> bool:
+        """Whether processors of the scenario read the files that are sent to `scena serve`."""
         return any(self.mode in processor.modes for processor in self.data.params.pre_proc)
 
     def create_pipeline(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:

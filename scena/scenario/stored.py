@@ -3,6 +3,7 @@
 import functools
 import json
 import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,26 @@ def describe_export(scenario: type[ScenarioBase[Any, Any]], params: ExportParams
 
 
 def _made_with() -> dict[str, Any]:
-    versions = {name: _version(name) for name in ("scena", "keras", "tensorflow", "numpy")}
-    return {"imports": noted_imports(), "versions": {"python": platform.python_version(), **versions}}
+    return {"imports": noted_imports(), "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """The versions of what computes here."""
+    return {
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("scena", "keras", "tensorflow", "numpy")},
+    }
+
+
+def version_line() -> str:
+    """The versions of Scena, Keras and its backend if they are loaded, and Python, for people."""
+    there = versions()
+    computes = ""
+    if keras := sys.modules.get("keras"):  # another runtime does without
+        backend = keras.config.backend()
+        name = {"tensorflow": "TensorFlow", "jax": "JAX"}.get(backend, backend)
+        computes = f"Keras {there['keras']} on {name} {_version(backend)}, "
+    return f"Scena {there['scena']}, {computes}Python {there['python']}"
 
 
 def modules_of(params: Any) -> set[str]:

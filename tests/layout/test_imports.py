@@ -14,7 +14,7 @@ from tests.layout.sources import ROOT, module_name, place, python_files, runtime
 ORDER = [
     ("errors", "lazy", "logs", "overriding", "plots", "signals", "terminal", "user_code"),
     ("plugins",),
-    ("storage", "params"),
+    ("storage", "params", "pages"),
     ("data",),
     ("model",),
     ("backends",),

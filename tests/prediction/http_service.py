@@ -11,6 +11,7 @@ from typing import Any
 
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.run import create_server
+from scena.prediction.serving.signature import ServedModel
 from tests.zygote import Child, Zygote
 
 
@@ -34,7 +35,7 @@ def ask(port: int, path: str, body: Any = None, kind: str = "application/json", 
 @contextlib.contextmanager
 def running(predictor: Any, params: ServeParams, name: str = "toy", class_names: Sequence[str] = ()) -> Iterator[int]:
     """The port of a service that runs in a thread of this process."""
-    server = create_server(predictor, params.replace(port=0), name, class_names)
+    server = create_server(predictor, params.replace(port=0), ServedModel(name, class_names))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:

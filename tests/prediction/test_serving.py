@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 from PIL import Image
@@ -23,7 +24,6 @@ from scena.prediction.params import ServeParams
 from scena.prediction.predictor import Predictor
 from scena.prediction.serving.batcher import Batcher, QueueFullError
 from tests.prediction.http_service import ask, running, started
-from tests.prediction.webdriver import browser, needs_chromedriver
 from tests.toy.scenario import ToyScenario
 from tests.zygote import Zygote
 
@@ -38,7 +38,7 @@ class Slow:
     sample_from_json = Predictor.sample_from_json
     sample_from_file = Predictor.sample_from_file
     sample_from_fields = Predictor.sample_from_fields
-    _processed = Predictor._processed
+    reads_files = Predictor.reads_files
 
     class data:  # noqa: N801
         params = DataBaseParams()
@@ -46,6 +46,10 @@ class Slow:
         @staticmethod
         def input_layer_specs() -> dict[str, ArraySpec]:
             return {"x": ArraySpec((4, 4), "float32")}
+
+    class built:  # noqa: N801
+        class prediction_model:  # noqa: N801
+            output = {"sum": keras.KerasTensor((None,), "float32")}
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
@@ -244,17 +248,3 @@ def test_a_port_in_use_is_named(exports: list[Path], capsys: pytest.CaptureFixtu
         port = taken.getsockname()[1]
         assert main(["serve", str(exports[0]), "--scenario", "tests.toy.scenario", "--port", str(port)]) == 1
     assert f"Cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
-
-
-@needs_chromedriver
-def test_a_person_gives_the_page_a_picture(tmp_path: Path) -> None:
-    file = tmp_path / "white.png"
-    file.write_bytes(picture())
-    with running(Slow(), ServeParams()) as port, browser(tmp_path / "profile") as page:
-        page.open(f"http://127.0.0.1:{port}/")
-        page.choose_file("#file", file)
-        assert "4080" in page.text("#answer", "4080")
-        file.write_bytes(b"no picture")
-        page.open(f"http://127.0.0.1:{port}/")
-        page.choose_file("#file", file)
-        assert "The file 'upload' is not a picture" in page.text("#answer", "not a picture")

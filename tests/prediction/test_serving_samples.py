@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from tests.evaluation.exporting import export
 from tests.prediction.http_service import ask, running, started
 from tests.prediction.pairs import NAMES, PairScenario, ReadingDataParams
 from tests.prediction.test_serving import PREDICT, Slow, in_threads, square
-from tests.prediction.webdriver import ELEMENT, browser, needs_chromedriver
 from tests.zygote import Zygote
 
 LEFT, RIGHT = NAMES
@@ -220,24 +219,3 @@ def test_a_request_that_cannot_be_finished_at_the_end_gets_503() -> None:
     asking.join()
     message = {"error": "The service ended before the prediction was ready."}
     assert answers == [(503, message)] * 3
-
-
-@needs_chromedriver
-def test_the_page_has_a_field_for_each_input_and_shows_names_as_text(tmp_path: Path) -> None:
-    files: Sequence[tuple[str, int]] = [("left", 30), ("right", 10)]
-    for name, value in files:
-        (tmp_path / f"{name}.png").write_bytes(grey(value))
-    with (
-        running(pairs(tmp_path / "model"), ServeParams(), class_names=NAMES) as port,
-        browser(tmp_path / "profile") as page,
-    ):
-        page.open(f"http://127.0.0.1:{port}/")
-        page.text("#several", "Predict")
-        for name, _ in files:
-            page.choose_file(f"input[name={name}]", tmp_path / f"{name}.png")
-        button = page.call("POST", "/element", using="css selector", value="#several button")
-        page.call("POST", f"/element/{button[ELEMENT]}/click")
-        text = page.text("#answer", "0.750")
-        assert LEFT in text and "0.250" in text
-        script = "return document.getElementById('evil') === null"
-        assert page.call("POST", "/execute/sync", script=script, args=[])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.model_command import ModelCommand, ModelsOptions, try_data
+from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of, try_data
 from scena.commands.output import check_file, make_folder, print_results
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.evaluation.params import LAVParams
@@ -92,9 +92,9 @@ class Reporter:
         make_folder("--report", directory)
         self._exports = exports
         self._source = source
-        self._report = Report(
-            directory, f"{type(exports[0].scenario).__name__}: {', '.join(str(e.directory) for e in exports)}"
-        )
+        scenario = type(exports[0].scenario)
+        facts = model_facts(exports, Data=type(source).__name__.removesuffix("Params"))
+        self._report = Report(directory, scenario.__name__, task_of(scenario), facts)
         self._collected: dict[tuple[str, str], Collected] = {}
 
     def observe(self, name: str, part: str, lav: Any, sample: "Sample") -> None:
@@ -112,16 +112,21 @@ class Reporter:
 
     def write(self, results: dict[str, dict[str, Any]]) -> Path:
         """Writes the page."""
-        from scena.scenario.stored import read_description
+        from scena.scenario.stored import read_description, versions
 
         page = self._report
-        for file in dict.fromkeys(export.directory.resolve().parent / HISTORY_FILE for export in self._exports):
-            page.add_history(file)
-        for export in self._exports:
-            stored = read_description(export.directory / EXPORT_FILE)
-            page.add_details(f"Parameters of {export.directory}", stored["trainer"])
-            page.add_details(f"Versions of {export.directory}", stored.get("versions", {}))
-        page.add_details("Data", to_raw(self._source))
+        runs = dict.fromkeys(export.directory.resolve().parent for export in self._exports)
+        for run in runs:
+            page.add_history(run / HISTORY_FILE, run.name if len(runs) > 1 else "")
+        stored = {str(export.directory): read_description(export.directory / EXPORT_FILE) for export in self._exports}
+        parts = {"params": "scenario", "pipelines": "pipelines", "trainer": "trainer"}
+        page.add_values(
+            "Parameters",
+            {name: {part: one[key] for key, part in parts.items() if key in one} for name, one in stored.items()},
+        )
+        made = {f"training of {name}": one.get("versions", {}) for name, one in stored.items()}
+        page.add_values("Versions", {"this report": versions(), **made})
+        page.add_values("Data", {"value": to_raw(self._source)})
         return page.write(results)
 
 

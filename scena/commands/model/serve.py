@@ -3,7 +3,7 @@
 import re
 
 from scena.backends.params import DeviceParams
-from scena.commands.model_command import ModelCommand, ModelsOptions
+from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of
 from scena.data.params import DataPipelineParams
 from scena.params import Params, ParamsError, param
 from scena.prediction.params import ServeParams
@@ -18,7 +18,7 @@ class ServeRoot(Params):
 
 class Serve(ModelCommand):
     """Serves a model (several vote) over HTTP with the scenario's whole pipeline: POST JSON, a file or a form to
-    /v1/models/NAME:predict. `/` is a page to try it with an image, `/docs` lists everything.
+    /v1/models/NAME:predict. `/` is a page to try it, `/docs` describes everything.
     """
 
     name = "serve"
@@ -35,6 +35,7 @@ class Serve(ModelCommand):
             raise ParamsError(f"--name may hold letters, digits, '.', '-' and '_'. Received: {name!r}")
         self.start()
         from scena.prediction.serving.run import serve
+        from scena.prediction.serving.signature import ServedModel
 
         pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
         predictor = self.scenario.create_predictor(
@@ -43,4 +44,5 @@ class Serve(ModelCommand):
         )
         # the evaluator knows the names of the classes, for reports
         evaluator = self.exports[0].scenario.create_evaluator(predictor.data)
-        serve(predictor, params, name, evaluator.class_names())
+        model = ServedModel(name, evaluator.class_names(), task_of(self.scenario), model_facts(self.exports))
+        serve(predictor, params, model)

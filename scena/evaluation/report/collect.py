@@ -25,6 +25,15 @@ class Example(NamedTuple):
     score: float | None
 
 
+class ClassScores(NamedTuple):
+    """How well one class is found; None where it is 0 of 0."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    support: int
+
+
 class _ContradictionError(Exception):
     """A sample does not fit what was taken for classes."""
 
@@ -148,6 +157,26 @@ class Collected:
         for (target, predicted), count in self.reading.pairs.items():
             matrix[target, predicted] = count
         return matrix
+
+
+def class_scores(matrix: np.ndarray) -> list[ClassScores]:
+    """The scores of each class, from a confusion matrix with targets in rows."""
+    found, predicted, support = matrix.diagonal(), matrix.sum(axis=0), matrix.sum(axis=1)
+    return [
+        ClassScores(_ratio(hit, chosen), _ratio(hit, there), _ratio(2 * hit, chosen + there), int(there))
+        for hit, chosen, there in zip(found, predicted, support, strict=True)
+    ]
+
+
+def confusions(matrix: np.ndarray, most: int) -> list[tuple[int, int, int]]:
+    """(true class, predicted class, count) of the most frequent errors."""
+    wrong = matrix * ~np.eye(len(matrix), dtype=bool)
+    pairs = sorted(np.argwhere(wrong).tolist(), key=lambda pair: (-wrong[pair[0], pair[1]], pair))
+    return [(target, predicted, int(wrong[target, predicted])) for target, predicted in pairs[:most]]
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
 
 
 def _readings(sample: Sample) -> list[Reading]:

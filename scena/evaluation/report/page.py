@@ -1,36 +1,32 @@
-"""The page itself: one HTML file with everything in it, and its pictures beside it as PNG files."""
+"""The page itself: one HTML file with everything in it, and its plots beside it as PNG files."""
 
 import csv
-import html
-import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scena.evaluation.evaluator import Evaluator
-from scena.evaluation.report.collect import Collected, Example
+from scena.evaluation.report.collect import Collected, class_scores, confusions
+from scena.evaluation.report.examples import class_cell, example_list
 from scena.evaluation.report.plots import (
+    MANY,
     confusion_figure,
     curve_figures,
-    data_uri,
     history_figure,
-    picture_png,
     png,
+    themed_svg,
 )
 from scena.model.tensorboard_data import plain_result
-from scena.terminal import visible
+from scena.pages.layout import Cell, card, details, escaped, grid, plot, render_page, section, table
 
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; } th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid #8884; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-figure { display: inline-block; margin: .5rem 1rem .5rem 0; vertical-align: top; } figcaption { font-size: .85rem; }
-figure img { max-width: min(100%, 31rem); background: white; } img.input { min-width: 84px; image-rendering: pixelated; }
-pre { overflow: auto; background: #8881; padding: .7rem; font-size: .8rem; } .grid figure { width: 8.5rem; }
-"""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CONFUSIONS = 10
+"""How many of the most frequent confusions are listed."""
 
 
 class Report:
@@ -39,86 +35,101 @@ class Report:
     Args:
         directory: where `index.html` and the PNG files go.
         title: the heading of the page.
+        lead: a sentence about the task, below the heading.
+        facts: names and values shown at the top: date, models, versions.
     """
 
-    def __init__(self, directory: Path, title: str) -> None:
+    def __init__(self, directory: Path, title: str, lead: str = "", facts: Mapping[str, Any] | None = None) -> None:
         self.directory = directory
         self.title = title
-        self._parts: list[str] = []
+        self.lead = lead
+        self.facts = facts or {}
+        self._sections: dict[str, tuple[str, str]] = {}
         self._files: dict[str, bytes] = {}
 
-    def add_history(self, file: Path) -> None:
-        """The curves of the training, from a run's `history.csv`, if it is there."""
+    def add_history(self, file: Path, run: str = "") -> None:
+        """The curves of the training, if its file is there.
+
+        Args:
+            file: the run's `history.csv`.
+            run: what the run is called, where there are several.
+        """
         history = read_history(file)
-        if not history:
-            return
         groups: dict[str, list[str]] = {}
         for name in dict.fromkeys(name for row in history for name in row):
             if name not in ("epoch", "step", "time", "seconds"):
                 groups.setdefault(re.sub(r"^(val|lav)_", "", name), []).append(name)
-        self._parts.append("<h2>Training</h2>")
-        for group, names in groups.items():
-            self._figure(group, png(history_figure(history, names)), f"training_{group}")
+        if groups:
+            plots = [
+                self._plot(group, history_figure(history, names), f"training_{_file_name(run)}{group}")
+                for group, names in groups.items()
+            ]
+            self._section(f"Training of {run}" if run else "Training", grid(plots))
 
     def add_model(self, name: str, collected: Collected, evaluator: Evaluator[Any]) -> None:
         """What one model did on one part of the data: matrix and curves where outputs are classes, the evaluator's plots, examples."""
-        heading = html.escape(name or "Model")
-        self._parts.append(f"<h2>{heading}</h2><p>{collected.count} samples</p>")
         names, key = evaluator.class_names(), _file_name(name)
+        boxes = []
         if collected.is_classes:
-            self._figure("Confusion matrix", png(confusion_figure(collected.confusion(), names)), f"{key}confusion")
+            matrix = collected.confusion()
+            figure = confusion_figure(matrix, names)
+            many = len(matrix) > MANY
+            boxes.append(self._plot("Confusion matrix", figure, f"{key}confusion", wide=many))
+            boxes.append(_class_table(matrix, names))
+            boxes += [_confusion_table(matrix, names)] if many else []
         if collected.scores:
             targets, scores = np.array(collected.targets), np.stack(collected.scores)
             for title, figure in curve_figures(targets, scores, names).items():
-                self._figure(title, png(figure), f"{key}{_file_name(title)}".strip("_"))
+                boxes.append(self._plot(title, figure, f"{key}{_file_name(title)}".strip("_")))
         for title, figure in evaluator.plots().items():
-            self._figure(title, png(figure), f"{key}{_file_name(title)}".strip("_"))
+            boxes.append(self._plot(title, figure, f"{key}{_file_name(title)}".strip("_")))
+        parts = [f'<p class="soft">{collected.count:,} samples</p>', grid(boxes) if boxes else ""]
         examples = collected.errors if collected.is_classes else collected.first
+        title = f"{len(examples)} most certain errors" if collected.is_classes else f"The first {len(examples)} samples"
         if examples:
-            title = "Errors, the most certain ones first" if collected.is_classes else "Examples"
-            shown = "".join(_example(example, names) for example in examples)
-            self._parts.append(f'<h3>{title}</h3><div class="grid errors">{shown}</div>')
-        elif collected.is_classes:
-            self._parts.append("<p>There are no errors.</p>")
+            parts.append(example_list(f"examples-{len(self._sections)}", title, examples, names))
+        else:
+            parts.append(
+                card("", '<p class="empty">There are no errors.</p>' if collected.is_classes else "No samples.")
+            )
+        self._section(name or "Model", f'<div class="stack">{"".join(parts)}</div>')
 
-    def add_details(self, title: str, value: Any) -> None:
-        """Parameters, versions and the like, as indented JSON."""
-        text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False, default=str)
-        self._parts.append(f"<details><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>")
+    def add_values(self, title: str, values: Mapping[str, Mapping[str, Any]]) -> None:
+        """Parameters, versions and the like in a table with a column for each model; values that differ are marked.
+
+        Args:
+            title: the heading.
+            values: nested values for each column.
+        """
+        columns = {name: dict(_flat(tree)) for name, tree in values.items()}
+        names = list(dict.fromkeys(name for column in columns.values() for name in column))
+        rows = [[name, *(column.get(name, "–") for column in columns.values())] for name in names]
+        marked = [place for place, row in enumerate(rows) if len(set(row[1:])) > 1]
+        text = title if len(columns) == 1 or not marked else f"{title} ({len(marked)} differ)"
+        body = details(text, table(["", *columns], rows, marked=marked, label=title))
+        self._section("Details", body)
 
     def write(self, results: dict[str, dict[str, Any]]) -> Path:
-        """Writes the page, the table of results first, and its pictures; returns the page."""
+        """Writes the page, the results first, and its plots; returns the page."""
         self.directory.mkdir(parents=True, exist_ok=True)
         for name, content in self._files.items():
             (self.directory / f"{name}.png").write_bytes(content)
-        title = html.escape(self.title)
+        sections = {"results": ("Results", _results(results)), **self._sections}
+        body = "\n".join(section(key, title, content) for key, (title, content) in sections.items())
         page = self.directory / "index.html"
-        page.write_text(
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>\n'
-            f"<body><h1>{title}</h1>\n{_table(results)}\n" + "\n".join(self._parts) + "\n</body></html>\n",
-            encoding="utf-8",
-        )
+        contents = {key: title for key, (title, _) in sections.items()}
+        text = render_page(self.title, body, kind="Scena report", lead=self.lead, facts=self.facts, contents=contents)
+        page.write_text(text, encoding="utf-8")
         return page
 
-    def _figure(self, title: str, content: bytes, file: str) -> None:
-        self._files[file] = content
-        caption = html.escape(title)
-        self._parts.append(
-            f'<figure><img src="{data_uri(content)}" alt="{caption}"><figcaption>{caption}</figcaption></figure>'
-        )
+    def _section(self, title: str, body: str) -> None:
+        """A new section, or more of one that is there."""
+        key = next((key for key, (known, _) in self._sections.items() if known == title), f"part-{len(self._sections)}")
+        self._sections[key] = (title, self._sections.get(key, ("", ""))[1] + body)
 
-
-def _table(results: dict[str, dict[str, Any]]) -> str:
-    names = list(dict.fromkeys(name for values in results.values() for name in values))
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in results)
-    rows = "".join(
-        f"<tr><td>{html.escape(name)}</td>"
-        + "".join(f'<td class="number">{_number(values.get(name))}</td>' for values in results.values())
-        + "</tr>"
-        for name in names
-    )
-    return f"<h2>Results</h2><table><tr><th></th>{head}</tr>{rows}</table>"
+    def _plot(self, title: str, figure: "Figure", file: str, wide: bool = False) -> str:
+        self._files[file] = png(figure)
+        return plot(title, themed_svg(figure, file), wide=wide)
 
 
 def read_history(file: Path) -> list[dict[str, float]]:
@@ -133,47 +144,83 @@ def read_history(file: Path) -> list[dict[str, float]]:
     return rows
 
 
-def _example(example: Example, names: list[str]) -> str:
-    pictures = {name: picture_png(np.asarray(value)) for name, value in example.inputs.items()}
-    shown = "".join(
-        f'<img class="input" src="{data_uri(content)}" alt="{html.escape(name)}" title="{html.escape(name)}">'
-        for name, content in pictures.items()
-        if content is not None
-    )
-    if example.target is not None and example.predicted is not None:
-        text = f"{_class(example.predicted, names)} instead of {_class(example.target, names)}"
-        if example.score is not None:
-            text += f" (p = {example.score:.2f})"
+def _results(results: dict[str, dict[str, Any]]) -> str:
+    """Tiles for one model, a table with a column for each of several."""
+    if not any(results.values()):
+        return card("", '<p class="empty">The scenario has no losses, metrics or results of an evaluator.</p>')
+    if len(results) == 1:
+        tiles = "".join(_tile(name, _number(value)) for name, value in next(iter(results.values())).items())
+        return f'<dl class="tiles">{tiles}</dl>'
+    names = list(dict.fromkeys(name for values in results.values() for name in values))
+    rows: list[list[Cell | str]] = [
+        [name, *(_result_cell(values.get(name)) for values in results.values())] for name in names
+    ]
+    return card("", table(["", *results], rows, label="Results"))
+
+
+def _tile(name: str, text: str) -> str:
+    small = " class=long" if len(text) > 12 else ""
+    return f'<div class="card"><dt>{escaped(name)}</dt><dd{small}>{escaped(text)}</dd></div>'
+
+
+def _result_cell(value: Any) -> Cell:
+    shown = plain_result(value)
+    return Cell(_number(value), float(shown) if isinstance(shown, int | float) else None)
+
+
+def _class_table(matrix: np.ndarray, names: list[str]) -> str:
+    scores = class_scores(matrix)
+    rows = [
+        [class_cell(number, names), *(_share(value) for value in one[:3]), Cell(f"{one.support:,}", one.support)]
+        for number, one in enumerate(scores)
+    ]
+    means = [_share(_mean(one[place] for one in scores)) for place in range(3)]
+    footer: list[Cell | str] = ["Mean", *means, Cell(f"{matrix.sum():,}", int(matrix.sum()))]
+    head = ["Class", "Precision", "Recall", "F1", "Support"]
+    return card("Classes", table(head, rows, sortable=True, footer=footer, label="Classes"))
+
+
+def _confusion_table(matrix: np.ndarray, names: list[str]) -> str:
+    rows = [
+        [class_cell(target, names), class_cell(predicted, names), Cell(f"{count:,}", count), _share(count / max(matrix[target].sum(), 1))]
+        for target, predicted, count in confusions(matrix, CONFUSIONS)
+    ]  # fmt: skip
+    head, title = ["True", "Predicted", "Samples", "Share of class"], "Most frequent confusions"
+    return card(title, table(head, rows, sortable=True, label=title))
+
+
+def _share(value: float | None) -> Cell:
+    return Cell("–") if value is None else Cell(f"{value:.3f}", value, value)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """The mean of those that exist."""
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else None
+
+
+def _flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
+    """Nested values by their dotted names, as flags have them."""
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        items = value.items()
+    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
+        items = enumerate(value)
     else:
-        text = (
-            f"{_short(example.outputs)}; target {_short(example.targets)}"
-            if example.targets
-            else _short(example.outputs)
-        )
-    others = {name: value for name, value in example.inputs.items() if pictures[name] is None}
-    if others:
-        text += f"; inputs {_short(others)}"
-    if example.meta is not None:
-        text += f"; {_short(example.meta)}"
-    return f"<figure>{shown}<figcaption>{html.escape(visible(text))}</figcaption></figure>"
+        yield name, _text(value)
+    for key, item in items:
+        yield from _flat(item, f"{name}.{key}" if name else str(key))
 
 
-def _class(number: int, names: list[str]) -> str:
-    return names[number] if number < len(names) else str(number)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {_short(item)}" for name, item in value.items())
-    if isinstance(value, np.ndarray) and value.size > 8:
-        return f"array of shape {value.shape}"
-    text = str(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(_text, value)) or "[]"
+    return str(value) if value not in (None, "") else "–"
 
 
 def _number(value: Any) -> str:
     value = plain_result(value)
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else html.escape(str(value))
+    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _is_number(value: Any) -> bool:

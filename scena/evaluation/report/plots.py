@@ -2,6 +2,8 @@
 
 import base64
 import io
+import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +12,27 @@ from scena.plots import new_figure
 from scena.terminal import one_line
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MANY = 12
-"""More classes than this: no numbers in the matrix, and one curve over all classes."""
+"""More classes than this: one curve over all classes."""
+NUMBERED = 20
+"""More classes than this: no numbers in the confusion matrix."""
+LABELLED = 40
+"""More classes than this: no names beside the confusion matrix."""
+LONGEST = 20
+"""Longer names of classes are cut in plots."""
+LARGEST_SVG = 400_000
+"""Larger figures (many points) become pixels inside their SVG."""
+
+# matplotlib's own colors, by what the stylesheet of the pages calls them: a figure follows the theme of its page.
+_THEMED = {
+    "#000000": "currentColor", "#ffffff": "var(--card)", "#b0b0b0": "var(--line)", "#cccccc": "var(--line)", "#d3d3d3": "var(--line)",
+    "#808080": "var(--soft)", "#1f77b4": "var(--plot-0)", "#ff7f0e": "var(--plot-1)", "#2ca02c": "var(--plot-2)",
+    "#d62728": "var(--plot-3)", "#9467bd": "var(--plot-4)", "#8c564b": "var(--plot-5)", "#e377c2": "var(--plot-6)",
+    "#7f7f7f": "var(--plot-7)", "#bcbd22": "var(--plot-8)", "#17becf": "var(--plot-9)",
+}  # fmt: skip
 
 
 def png(figure: "Figure") -> bytes:
@@ -23,8 +42,40 @@ def png(figure: "Figure") -> bytes:
     return buffer.getvalue()
 
 
-def picture_png(array: np.ndarray) -> bytes | None:
-    """An input as a PNG file, if it looks like a picture."""
+def themed_svg(figure: "Figure", name: str) -> str:
+    """A figure as SVG inside a page, in the colors of the page's theme.
+
+    Args:
+        figure: matplotlib's default colors are replaced, others stay.
+        name: different for each figure of a page; makes the ids inside.
+    """
+    text = _svg(figure, name)
+    if len(text) > LARGEST_SVG:
+        for axes in figure.axes:
+            for artist in (*axes.lines, *axes.collections, *axes.patches):
+                artist.set_rasterized(True)
+        text = _svg(figure, name)
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(
+        r'(<svg [^>]*?)\swidth="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?)\sheight="[^"]*"', r"\1", text, count=1), count=1
+    )
+    text = re.sub(r'<g id="[^"]*"', "<g", text)  # the same in each figure
+    return re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda color: _THEMED.get(color[0], color[0]), text)
+
+
+def _svg(figure: "Figure", name: str) -> str:
+    from matplotlib import rc_context
+
+    buffer = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # the browser has other fonts
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return buffer.getvalue()
+
+
+def image_png(array: np.ndarray) -> bytes | None:
+    """An input as a PNG file, if it looks like an image."""
     from PIL import Image
 
     if array.ndim == 3 and array.shape[-1] == 1:
@@ -50,51 +101,54 @@ def data_uri(content: bytes) -> str:
 
 def history_figure(history: list[dict[str, float]], names: list[str]) -> "Figure":
     """The course of one value in training, validation and LAV."""
-    figure = new_figure(5, 3.2)
+    figure = new_figure(4.8, 3.2)
     axes = figure.add_subplot()
     for name in names:
         points = [(row["epoch"], row[name]) for row in history if name in row]
         axes.plot(*zip(*points, strict=True), marker="." if len(points) < 40 else "", label=name)
     axes.set_xlabel("epoch")
     axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
-    axes.legend()
-    axes.grid(alpha=0.3)
+    if len(names) > 1:
+        figure.legend(loc="outside upper left", ncols=min(len(names), 3), frameon=False)
+    _plain(axes)
     return figure
 
 
 def confusion_figure(matrix: np.ndarray, names: list[str]) -> "Figure":
     """Targets against predictions."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     size = len(matrix)
-    figure = new_figure(*(2 * [min(10.0, max(4.0, 0.5 * size + 1))]))
+    side = 4.6 if size <= MANY else 7.5
+    figure = new_figure(side * 1.05, side)
     axes = figure.add_subplot()
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    # Transparent where there is nothing, and never so strong that a number in it is hard to read on a light or on a dark page.
+    colors = LinearSegmentedColormap.from_list("share", [(0.18, 0.45, 0.92, 0.0), (0.18, 0.45, 0.92, 0.6)])
+    axes.imshow(share, cmap=colors, vmin=0, vmax=1, interpolation="none")
     axes.set_xlabel("predicted")
-    axes.set_ylabel("target")
-    if size <= MANY:
+    axes.set_ylabel("true")
+    for spine in axes.spines.values():
+        spine.set_color("#cccccc")
+    axes.tick_params(length=0)
+    if size <= LABELLED:
         labels = class_labels(names, size)
-        axes.set_xticks(range(size), labels, rotation=45 if any(len(label) > 3 for label in labels) else 0)
-        axes.set_yticks(range(size), labels)
-        for row, column in np.ndindex(size, size):
-            if matrix[row, column]:
-                dark = share[row, column] > 0.5
-                axes.text(
-                    column,
-                    row,
-                    str(matrix[row, column]),
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color="white" if dark else "black",
-                )
+        small = 9 if size <= NUMBERED else 7
+        axes.set_xticks(
+            range(size), labels, rotation=90 if any(len(label) > 3 for label in labels) else 0, fontsize=small
+        )
+        axes.set_yticks(range(size), labels, fontsize=small)
+    if size <= NUMBERED:
+        for row, column in np.argwhere(matrix):
+            axes.text(
+                column, row, str(matrix[row, column]), ha="center", va="center", fontsize=9 if size <= MANY else 7
+            )
     return figure
 
 
 def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> "dict[str, Figure]":
-    """Precision over recall, and the receiver operating characteristic, one class against the rest."""
+    """Precision over recall, and the receiver operating characteristic, one class against the rest; none if there is no rest."""
     count = scores.shape[1]
-    figures = {"Precision and recall": new_figure(5, 4), "Receiver operating characteristic": new_figure(5, 4)}
-    precision, roc = (figure.add_subplot() for figure in figures.values())
     if count == 2:
         groups: list[tuple[str, Any, Any]] = [("", targets == 1, scores[:, 1])]
     elif count <= MANY:
@@ -103,27 +157,42 @@ def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> 
     else:
         one_hot = np.eye(count, dtype=bool)[targets]
         groups = [("all classes", one_hot.ravel(), scores.ravel())]
-    for name, truth, score in groups:
-        if not truth.any() or truth.all():
-            continue
+    groups = [(name, truth, score) for name, truth, score in groups if truth.any() and not truth.all()]
+    if not groups:
+        return {}
+    figures = {title: new_figure(4.8, 4.5) for title in ("Precision and recall", "Receiver operating characteristic")}
+    precision, roc = (figure.add_subplot() for figure in figures.values())
+    for place, (name, truth, score) in enumerate(groups):
         recall, precise, false_rate = curves(truth, score)
+        style = "-" if place < 10 else "--"  # there are ten colors
         area = float(np.sum(np.diff(recall) * precise[1:]))
-        precision.plot(recall, precise, label=f"{name} (area {area:.3f})".strip())
+        precision.plot(recall, precise, style, label=f"{name} {area:.3f}".strip())
         area = float(np.trapezoid(recall, false_rate))
-        roc.plot(false_rate, recall, label=f"{name} (area {area:.3f})".strip())
-    for axes, x, y in ((precision, "recall", "precision"), (roc, "false positive rate", "true positive rate")):
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
+        roc.plot(false_rate, recall, style, label=f"{name} {area:.3f}".strip())
+    for figure, x, y in zip(
+        figures.values(), ("recall", "false positive rate"), ("precision", "true positive rate"), strict=True
+    ):
+        figure.axes[0].set(xlabel=x, ylabel=y, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        _plain(figure.axes[0])
+        title = "Area under the curve"
+        figure.legend(loc="outside lower center", title=title, title_fontsize=8, fontsize=8, ncols=2, frameon=False)
     return figures
+
+
+def _plain(axes: "Axes") -> None:
+    axes.grid(linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#cccccc")
 
 
 def class_labels(names: list[str], count: int) -> list[str]:
     """What stands for each class in a plot; `$` begins a formula there, and a name is none."""
     if len(names) != count:
         return [str(number) for number in range(count)]
-    return [one_line(name).replace("$", r"\$") for name in names]
+    lines = [one_line(name) for name in names]
+    return [(line if len(line) <= LONGEST else line[: LONGEST - 1] + "…").replace("$", r"\$") for line in lines]
 
 
 def curves(truth: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ def det_figure(curves: dict[str, ErrorRates]) -> "Figure":
     axes.set_yticks(ticks, names)
     axes.set(xlim=(low, high), ylim=(low, high), xlabel="false accepts", ylabel="false rejects", aspect="equal")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside upper left", frameon=False)
     return figure
 
 
@@ -52,7 +52,7 @@ def rates_figure(rates: ErrorRates) -> "Figure":
     axes.axvline(rates.eer_threshold, linestyle=":", color="grey", label=f"equal at {rates.eer_threshold:.3f}")
     axes.set(xlabel="threshold", ylabel="rate")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside upper left", frameon=False)
     return figure
 
 
@@ -64,7 +64,7 @@ def scores_figure(genuine: np.ndarray, impostors: np.ndarray) -> "Figure":
     for scores, name in ((impostors, "different"), (genuine, "the same")):
         axes.hist(scores, bins=list(bins), density=True, alpha=0.6, label=f"{name} ({len(scores):,} pairs)")
     axes.set(xlabel="cosine", ylabel="density")
-    axes.legend()
+    figure.legend(loc="outside upper left", frameon=False)
     return figure
 
 

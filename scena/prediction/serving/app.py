@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -10,19 +11,22 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from scena import __version__
 from scena.data.sample import Sample
+from scena.data.spec import ArraySpec
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
-from scena.prediction.serving.page import PAGE, docs_page
+from scena.prediction.serving.page import docs_page, model_page
 from scena.prediction.serving.payload import UploadedFile
 from scena.prediction.serving.requests import SampleRequest, TooManyPixelsError, read_request
+from scena.prediction.serving.signature import ServedModel, Signature, schema_of
 
 
 class Application(FastAPI):
@@ -52,19 +56,25 @@ class Service:
 
     Args:
         predictor: predicts the samples.
-        params: limits and names.
-        name: the model's name in addresses.
-        class_names: the names of the classes in the order of their numbers, if they are known.
+        params: limits.
+        model: the names of the model.
     """
 
-    def __init__(self, predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> None:
-        self.class_names = list(class_names)
+    def __init__(self, predictor: Any, params: ServeParams, model: ServedModel) -> None:
+        self.model = model
+        self.class_names = list(model.class_names)
         self._decoding = ThreadPoolExecutor(1, "scena-decoding")
         self.predictor = predictor
         self.params = params
-        self.name = name
-        self.address = f"/v1/models/{name}:predict"
-        self.specs = predictor.data.input_layer_specs()
+        self.address = f"/v1/models/{model.name}:predict"
+        network = getattr(predictor.built, "prediction_model", None)  # another runtime than Keras has none
+        outputs = network.output if network is not None else {}
+        self.signature = Signature(
+            predictor.data.input_layer_specs(),
+            {name: ArraySpec.of(tensor) for name, tensor in outputs.items()},
+            self.class_names,
+            predictor.reads_files,
+        )
         self.registry = CollectorRegistry()
         self.requests = Counter("scena_requests", "Requests by status", ["status"], registry=self.registry)
         self.seconds = Histogram("scena_request_seconds", "Time to the answer", registry=self.registry)
@@ -170,30 +180,28 @@ class Service:
     def metadata(self) -> dict[str, Any]:
         """Names, shapes and types of inputs and outputs."""
         described: dict[str, Any] = {
-            "inputs": {name: {"shape": [None, *spec.shape], "dtype": spec.dtype.name} for name, spec in self.specs.items()},
-        }  # fmt: skip
-        network = getattr(self.predictor.built, "prediction_model", None)  # another runtime than Keras has none
-        if network is not None:
-            outputs = network.output.items()
-            described["outputs"] = {name: {"shape": list(one.shape), "dtype": str(one.dtype)} for name, one in outputs}
+            kind: {name: {"shape": [None, *spec.shape], "dtype": spec.dtype.name} for name, spec in specs.items()}
+            for kind, specs in (("inputs", self.signature.inputs), ("outputs", self.signature.outputs))
+            if specs
+        }
         if self.class_names:
             described["class_names"] = self.class_names
         return {
-            "model_spec": {"name": self.name, "signature_name": "serving_default", "version": "1"},
+            "model_spec": {"name": self.model.name, "signature_name": "serving_default", "version": "1"},
             "metadata": {"signature_def": {"serving_default": described}},
         }
 
 
-def create_app(predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> FastAPI:
+def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastAPI:
     """The service as an ASGI application.
 
     Args:
         predictor: predicts the samples.
         params: limits.
-        name: the model's name in addresses.
-        class_names: the names of the classes, if they are known.
+        model: the names of the model.
     """
-    service = Service(predictor, params, name, class_names)
+    service = Service(predictor, params, model)
+    name = model.name
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -201,30 +209,36 @@ def create_app(predictor: Any, params: ServeParams, name: str, class_names: Sequ
         yield
         await asyncio.to_thread(service.close)
 
-    app = Application(service, title=f"Scena: {name}", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = Application(
+        service, title=f"Scena: {name}", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
-    async def page() -> HTMLResponse:
-        return HTMLResponse(PAGE.replace("MODEL_NAME", name), headers={"Content-Security-Policy": _POLICY})
+    async def page(request: Request) -> HTMLResponse:
+        text = model_page(model, service.signature, _origin(request, params), service.address)
+        return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
 
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
     async def docs() -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi()), headers={"Content-Security-Policy": _POLICY})
+        return HTMLResponse(docs_page(app.openapi(), name), headers={"Content-Security-Policy": _POLICY})
 
-    @app.get("/health", summary="Whether the service runs")
+    @app.get("/health", summary="Health", responses=_answer(_HEALTH))
     async def health() -> dict[str, str]:
-        return {"status": "ok"}
+        return _HEALTH
 
-    @app.get("/metrics", summary="Counts and times for Prometheus")
+    @app.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> Response:
         return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
 
-    @app.get(f"/v1/models/{name}", summary="The state of the model")
+    @app.get(f"/v1/models/{name}", summary="State of the model", responses=_answer(_STATE))
     async def state() -> dict[str, Any]:
-        status = {"error_code": "OK", "error_message": ""}
-        return {"model_version_status": [{"version": "1", "state": "AVAILABLE", "status": status}]}
+        return _STATE
 
-    @app.get(f"/v1/models/{name}/metadata", summary="Inputs and outputs of the model")
+    @app.get(
+        f"/v1/models/{name}/metadata",
+        summary="Inputs and outputs",
+        responses=_answer(service.metadata()),
+    )
     async def metadata() -> dict[str, Any]:
         return service.metadata()
 
@@ -236,30 +250,35 @@ def create_app(predictor: Any, params: ServeParams, name: str, class_names: Sequ
         )
 
     app.router.routes.append(Route(service.address, service.predict, methods=["POST"]))
-    app.openapi()["paths"][service.address] = {"post": _PREDICT}
+    app.openapi()["paths"][service.address] = {"post": service.signature.operation()}
     return app
 
 
 _POLICY = "default-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
-_PREDICT = {
-    "summary": "Predict: JSON, a file as the body, or a form with files",
-    "responses": {"200": {"description": "The outputs of each sample"}, "4XX": {"description": "What was wrong"}},
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"instances": {"type": "array", "items": {}}, "inputs": {"type": "object"}},
-                }
-            },
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-            "multipart/form-data": {
-                "schema": {"type": "object", "description": "Files, in fields named as the model's inputs or in any"}
-            },
-        },
-    },
+_HEALTH = {"status": "ok"}
+_STATE = {
+    "model_version_status": [
+        {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    ]
 }
+
+
+def _answer(example: Any) -> dict[int | str, dict[str, Any]]:
+    """The description of an answer that is always like this one."""
+    return {
+        200: {
+            "description": "The answer",
+            "content": {"application/json": {"schema": schema_of(example), "example": example}},
+        }
+    }
+
+
+def _origin(request: Request, params: ServeParams) -> str:
+    """Scheme, host and port as the client wrote them; it may be behind a proxy."""
+    host = request.headers.get("host", "")
+    if not re.fullmatch(r"[a-zA-Z0-9.:_[\]-]+", host):
+        host = f"{params.host}:{params.port}"
+    return f"{request.url.scheme}://{host}"
 
 
 def _error(status: int, message: str) -> Response:

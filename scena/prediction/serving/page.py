@@ -1,92 +1,190 @@
 """The pages of the service, each in one piece: nothing is fetched from elsewhere."""
 
-import html
+import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>MODEL_NAME</title><meta name="viewport" content="width=device-width">
-<style>
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem; }
-label { display: block; border: 2px dashed #8888; border-radius: .6rem; padding: 2.5rem 1rem; text-align: center; cursor: pointer; }
-label.over { background: #48f2; } label input, [hidden] { display: none !important; }
-img { max-width: 14rem; max-height: 14rem; margin-top: 1rem; image-rendering: pixelated; min-width: 84px; }
-.bar { display: flex; gap: .5rem; align-items: center; } .bar i { background: #48f; height: .8rem; display: block; }
-.bar span { min-width: 3rem; text-align: right; } pre { overflow: auto; background: #8881; padding: .7rem; }
-</style></head>
-<body><h1>MODEL_NAME</h1>
-<label id="drop">Drop a picture here, or click to choose one<input id="file" type="file"></label>
-<form id="several" hidden></form>
-<img id="shown" alt="" hidden><div id="answer" aria-live="polite"></div>
-<p><a href="/docs">Interface</a> · <a href="/metrics">Metrics</a></p>
-<script>
-const [drop, several, answer, shown] = ["drop", "several", "answer", "shown"].map(id => document.getElementById(id));
-const address = "/v1/models/MODEL_NAME";
-let names = [];
-async function about() {
-  const signature = (await (await fetch(`${address}/metadata`)).json()).metadata.signature_def.serving_default;
-  names = signature.class_names ?? [];
-  const inputs = Object.keys(signature.inputs);
-  if (inputs.length < 2) return;
-  drop.hidden = true; several.hidden = false;
-  for (const name of inputs) {
-    const row = document.createElement("p"), title = document.createElement("b"), file = document.createElement("input");
-    title.textContent = `${name} `; file.type = "file"; file.name = name; file.required = true;
-    row.append(title, file); several.append(row);
-  }
-  const button = document.createElement("button"); button.textContent = "Predict"; several.append(button);
-}
-const ready = about().catch(() => {});  // without it, numbers stand for classes
-several.onsubmit = event => { event.preventDefault(); send(new FormData(several), {}); };
-function ask(file) {
-  shown.src = URL.createObjectURL(file); shown.hidden = false;
-  return send(file, {"Content-Type": file.type.startsWith("image/") ? file.type : "application/octet-stream"});
-}
-async function send(body, headers) {
-  answer.textContent = "…";
-  await ready;
-  const reply = await fetch(`${address}:predict`, {method: "POST", body, headers});
-  const result = await reply.json();
-  answer.replaceChildren();
-  if (!reply.ok) { answer.textContent = result.error; return; }
-  show(result.predictions[0]);
-}
-function show(outputs) {
-  if (typeof outputs !== "object" || Array.isArray(outputs)) outputs = {output: outputs};
-  for (const [name, value] of Object.entries(outputs)) {
-    const title = document.createElement("h3"); title.textContent = name; answer.append(title);
-    const vector = Array.isArray(value) && value.length <= 100 && value.every(x => typeof x === "number" && x >= -1e-6 && x <= 1.000001);
-    if (!vector) {
-      const text = document.createElement("pre"); text.textContent = JSON.stringify(value); answer.append(text); continue;
+from scena.data.spec import ArraySpec
+from scena.pages.layout import card, code, details, escaped, grid, render_page, section, table, tabs
+from scena.prediction.serving.signature import (
+    ServedModel,
+    Signature,
+    curl_example,
+    dtype_name,
+    python_example,
+    shape_text,
+    type_text,
+)
+
+LINKS = {"/": "Try it", "/docs": "API", "/openapi.json": "OpenAPI", "/metrics": "Metrics"}
+
+
+def model_page(model: ServedModel, signature: Signature, origin: str, path: str) -> str:
+    """The page to try a model.
+
+    Args:
+        model: its names.
+        signature: its inputs and outputs.
+        origin: scheme, host and port of the service.
+        path: where the model answers there.
+    """
+    address = origin + path
+    settings = {"path": path, "classNames": list(signature.class_names)}
+    examples = {
+        "curl": code(curl_example(signature, address)),
+        "Python": code(python_example(signature, address)),
     }
-    const labels = names.length === value.length ? names : value.map((_, place) => place);
-    value.forEach((share, place) => {
-      const row = document.createElement("div"), bar = document.createElement("i"), label = document.createElement("span");
-      row.className = "bar"; label.textContent = labels[place]; bar.style.width = `${Math.round(share * 300)}px`;
-      row.append(label, bar, share.toFixed(3)); answer.append(row);
-    });
-  }
-}
-document.getElementById("file").onchange = event => ask(event.target.files[0]);
-drop.ondragover = event => { event.preventDefault(); drop.classList.add("over"); };
-drop.ondragleave = () => drop.classList.remove("over");
-drop.ondrop = event => { event.preventDefault(); drop.classList.remove("over"); ask(event.dataTransfer.files[0]); };
-</script></body></html>
-"""
-
-
-def docs_page(description: dict[str, Any]) -> str:
-    """The routes of an OpenAPI description, for a person to read."""
-    cells = [
-        (f"<code>{method.upper()}</code>", f"<code>{html.escape(path)}</code>", html.escape(route.get("summary", "")))
-        for path, methods in description["paths"].items()
-        for method, route in methods.items()
-    ]
-    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
-    title = html.escape(description["info"]["title"])
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>:root {{ color-scheme: light dark; }} '
-        "body { font: 16px/1.5 system-ui, sans-serif; max-width: 55rem; margin: 2rem auto; padding: 0 1rem; } td { padding-right: 1.5rem; }"
-        f'</style></head><body><h1>{title}</h1><table>{rows}</table><p>Machine-readable: <a href="/openapi.json">openapi.json</a></p>'
-        "</body></html>\n"
+    about = card("Ask from a program", tabs("example", examples)) + card(
+        "Inputs and outputs", _signature_table(signature)
     )
+    if signature.class_names:
+        about += _class_list(signature)
+    answer = (
+        '<div id="answer" class="answer" aria-live="polite"><p class="soft small">The answer appears here.</p></div>'
+    )
+    body = (
+        f'<div class="grid">{card("Try it", _try_forms(signature) + answer)}<div class="stack">{about}</div></div>'
+        f'<script type="application/json" id="settings">{_json(settings)}</script>'
+    )
+    return render_page(
+        model.name,
+        body,
+        kind="Scena serve",
+        lead=model.task,
+        facts=model.facts,
+        links=LINKS,
+        script=_asset("show.js") + _asset("page.js"),
+    )
+
+
+def docs_page(description: dict[str, Any], name: str) -> str:
+    """The routes of an OpenAPI description, with their schemas, each to be tried.
+
+    Args:
+        description: the content of `/openapi.json`.
+        name: the model's name.
+    """
+    parts, contents = [], {}
+    operations = [
+        (path, method, route) for path, methods in description["paths"].items() for method, route in methods.items()
+    ]
+    for number, (path, method, route) in enumerate(sorted(operations, key=lambda one: one[1] != "post")):
+        key = f"operation-{number}"
+        contents[key] = route.get("summary", path)
+        heading = f'<p class="route"><b class="method {escaped(method)}">{escaped(method.upper())}</b> <code>{escaped(path)}</code></p>'
+        text = f'<p class="soft">{escaped(route["description"])}</p>' if route.get("description") else ""
+        request = card("Request", _try_operation(key, method, path, route))
+        answers = card("Answers", _answers(route))
+        parts.append(section(key, contents[key], f'<div class="stack">{heading}{text}{grid([request, answers])}</div>'))
+    return render_page(
+        f"{name}: API",
+        "\n".join(parts),
+        kind="Scena serve",
+        lead="Every route of this service, with the schemas of its requests and answers. Send a request from here to see what comes back.",
+        links=LINKS,
+        contents=contents,
+        script=_asset("show.js") + _asset("docs.js"),
+    )
+
+
+def _try_forms(signature: Signature) -> str:
+    """A place for a file, a form with a field for each input, or JSON: whatever the model takes, the most natural first."""
+    send = '<p><button class="main">Predict</button></p>'
+    text = json.dumps(signature.example(), ensure_ascii=False)
+    instance = (
+        '<form id="json"><label for="instance" class="small soft">One sample as JSON</label>'
+        f'<textarea id="instance" name="instance" spellcheck="false" rows="8">{escaped(text)}</textarea>{send}</form>'
+    )
+    if signature.takes_one_file:
+        drop = (
+            '<label id="drop" class="drop"><input id="file" type="file"><span>Drop an image here, or click to choose one</span>'
+            '<img id="shown" alt="The chosen image" hidden></label>'
+        )
+        return tabs("try", {"Image": drop, "JSON": instance})
+    if not signature.images:
+        return instance
+    fields = "".join(_field(name, spec, name in signature.images) for name, spec in signature.inputs.items())
+    return tabs("try", {"Files": f'<form id="several">{fields}{send}</form>', "JSON": instance})
+
+
+def _field(name: str, spec: ArraySpec, is_file: bool) -> str:
+    label = f'<b>{escaped(name)}</b> <span class="soft small">{escaped(shape_text(spec))}</span>'
+    if is_file:
+        return f'<label class="field">{label}<input type="file" name="{escaped(name)}" required></label>'
+    zeros = escaped(json.dumps(Signature({name: spec}, {}).example()[name]))
+    return f'<label class="field">{label}<input name="{escaped(name)}" value="{zeros}" required></label>'
+
+
+def _signature_table(signature: Signature) -> str:
+    rows = [
+        [
+            name,
+            kind,
+            " × ".join("?" if size is None else str(size) for size in spec.shape) or "one value",
+            dtype_name(spec),
+        ]
+        for kind, specs in (("input", signature.inputs), ("output", signature.outputs))
+        for name, spec in specs.items()
+    ]
+    return table(["Name", "", "Shape", "Type"], rows, label="Inputs and outputs")
+
+
+def _class_list(signature: Signature) -> str:
+    names = "".join(f"<li>{escaped(name)}</li>" for name in signature.class_names)
+    count = len(signature.class_names)
+    return details(f"{count} classes" if count > 1 else "1 class", f'<ol start="0" class="names">{names}</ol>')
+
+
+_KINDS = {"application/json": "JSON", "multipart/form-data": "Form", "application/octet-stream": "File"}
+
+
+def _try_operation(key: str, method: str, path: str, route: dict[str, Any]) -> str:
+    contents = route.get("requestBody", {}).get("content", {})
+    attributes = f'class="try" data-method="{escaped(method.upper())}" data-path="{escaped(path)}"'
+    send = '<p><button class="main">Send</button></p>'
+    reply = '<div class="reply" aria-live="polite"></div>'
+    if not contents:
+        return f'<form {attributes}><p class="soft">No parameters.</p>{send}</form>{reply}'
+    panels = {
+        _KINDS[kind]: f'<p class="small soft">Content-Type: {escaped(kind)}</p>{code(type_text(content["schema"]))}'
+        f'<form {attributes} data-kind="{escaped(kind)}">{_body_fields(content)}{send}</form>'
+        for kind, content in contents.items()
+    }
+    return tabs(key + "-body", panels) + reply
+
+
+def _body_fields(content: dict[str, Any]) -> str:
+    schema = content["schema"]
+    if schema.get("format") == "binary":
+        return '<label class="field"><b>File</b><input type="file" name="file" required></label>'
+    if "example" in content:
+        text = json.dumps(content["example"], ensure_ascii=False)
+        return f'<textarea name="body" rows="6" spellcheck="false" aria-label="Body of the request">{escaped(text)}</textarea>'
+    kinds = {name: "file" if one.get("format") == "binary" else "text" for name, one in schema["properties"].items()}
+    fields = (
+        f'<label class="field"><b>{escaped(name)}</b><input type="{kind}" name="{escaped(name)}" required></label>'
+        for name, kind in kinds.items()
+    )
+    return "".join(fields)
+
+
+def _answers(route: dict[str, Any]) -> str:
+    responses = route["responses"]
+    shown = "".join(
+        f'<p class="small soft">Status 200, {escaped(kind)}</p>{code(type_text(content["schema"]))}'
+        for kind, content in responses["200"].get("content", {}).items()
+    )
+    others = [[status, response["description"]] for status, response in responses.items() if status != "200"]
+    errors = f'<p class="small soft">Other statuses, with {{error: string}}</p>{table(["Status", "Meaning"], others)}'
+    return shown + (errors if others else "")
+
+
+def _json(value: Any) -> str:
+    """JSON inside a page: nothing in it ends its element."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+@cache
+def _asset(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import logging
 import signal
 import socket
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,18 @@ import numpy as np
 from scena.data.batch import Batch, Cursor
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
+from scena.prediction.serving.signature import ServedModel
 
 logger = logging.getLogger(__name__)
 
 
-def serve(predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> None:
+def serve(predictor: Any, params: ServeParams, model: ServedModel) -> None:
     """Serves a predictor over HTTP until SIGINT or SIGTERM; running requests are answered before it ends."""
-    server = create_server(predictor, params, name, class_names)
+    server = create_server(predictor, params, model)
     warm_up(predictor)
     listener = _listen(params)
     host, port = listener.getsockname()[:2]
+    name = model.name
     logger.info("Serving %s at http://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, host, port, name)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(
@@ -30,14 +31,13 @@ def serve(predictor: Any, params: ServeParams, name: str, class_names: Sequence[
     logger.info("The service has ended.")
 
 
-def create_server(predictor: Any, params: ServeParams, name: str, class_names: Sequence[str] = ()) -> Any:
+def create_server(predictor: Any, params: ServeParams, model: ServedModel) -> Any:
     """The service as a `uvicorn.Server` that does not listen yet.
 
     Args:
         predictor: answers the requests.
         params: the limits.
-        name: the model's name in addresses.
-        class_names: the names of the classes, if they are known.
+        model: the names of the model.
     """
     try:
         import uvicorn
@@ -47,7 +47,7 @@ def create_server(predictor: Any, params: ServeParams, name: str, class_names: S
     except ImportError as error:
         raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
     config = uvicorn.Config(
-        create_app(predictor, params, name, class_names),
+        create_app(predictor, params, model),
         http=timed_protocol(params.body_timeout),
         port=params.port,
         log_level="warning",

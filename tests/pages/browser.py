@@ -1,5 +1,6 @@
 """Just enough of the WebDriver protocol to use a page in headless Chromium."""
 
+import base64
 import contextlib
 import json
 import shutil
@@ -13,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.browser import FLAGS
-
-needs_chromedriver = pytest.mark.skipif(
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None or shutil.which("chromedriver") is None,
     reason="Chromium and its driver are not installed: `make test` installs them where it may (root, apt)",
 )
@@ -41,6 +44,29 @@ class Browser:
         """Shows a page."""
         self.call("POST", "/url", url=address)
 
+    def run(self, script: str, *arguments: Any) -> Any:
+        """What a script returns; it may be a promise."""
+        return self.call("POST", "/execute/sync", script=script, args=arguments)
+
+    def resize(self, width: int, height: int = 1000) -> None:
+        """Sets the size of the page itself, in pixels."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("POST", "/goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=metrics)
+
+    def prefer(self, theme: str) -> None:
+        """What the system prefers: light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": theme}]
+        self.call("POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": features})
+
+    def screenshot(self) -> bytes:
+        """The visible part of the page as a PNG file."""
+        return base64.b64decode(self.call("GET", "/screenshot"))
+
+    def click(self, selector: str) -> None:
+        """Clicks on an element, which has to be visible."""
+        found = self.call("POST", "/element", using="css selector", value=selector)
+        self.call("POST", f"/element/{found[ELEMENT]}/click")
+
     def choose_file(self, selector: str, path: Path) -> None:
         """Puts a file into a file input."""
         found = self.call("POST", "/element", using="css selector", value=selector)
@@ -48,10 +74,10 @@ class Browser:
 
     def text(self, selector: str, wanted: str) -> str:
         """The text of an element, once it contains what is wanted."""
-        script = "return document.querySelector(arguments[0]).innerText"
+        script = "return document.querySelector(arguments[0])?.innerText ?? ''"
         shown = ""
         for _ in range(200):
-            shown = self.call("POST", "/execute/sync", script=script, args=[selector])
+            shown = self.run(script, selector)
             if wanted in shown:
                 break
             time.sleep(0.05)
@@ -71,7 +97,7 @@ def browser(profile: Path) -> Iterator[Browser]:
                 urllib.request.urlopen(f"{address}/status", timeout=5).close()
                 break
             time.sleep(0.05)
-        options = {"binary": shutil.which("chromium"), "args": [*FLAGS.split()[:-1], f"--user-data-dir={profile}"]}
+        options = {"binary": shutil.which("chromium"), "args": [*FLAGS.split(), f"--user-data-dir={profile}"]}
         wishes = {"alwaysMatch": {"goog:chromeOptions": options}}
         session = Browser(address).call("POST", "/session", capabilities=wishes)["sessionId"]
         opened = Browser(f"{address}/session/{session}")
