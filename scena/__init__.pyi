@@ -40,6 +40,7 @@ from scena.evaluation.params import EvaluatorParams as EvaluatorParams
 from scena.evaluation.params import LAVParams as LAVParams
 from scena.evaluation.verification.evaluator import VerificationEvaluator as VerificationEvaluator
 from scena.evaluation.verification.params import VerificationParams as VerificationParams
+from scena.experiments.schedulers.params import SchedulerParams as SchedulerParams
 from scena.model.building import full_precision as full_precision
 from scena.model.built import BuiltModel as BuiltModel
 from scena.model.errors import ModelError as ModelError
@@ -61,9 +62,13 @@ from scena.params import Params as Params
 from scena.params import ParamsError as ParamsError
 from scena.params import param as param
 from scena.plots import new_figure as new_figure
+from scena.prediction.formats.base import ExportFormat as ExportFormat
+from scena.prediction.formats.params import ExportFormatParams as ExportFormatParams
 from scena.prediction.params import PredictorParams as PredictorParams
 from scena.prediction.params import VoterParams as VoterParams
 from scena.prediction.predictor import Predictor as Predictor
+from scena.prediction.runtimes.base import Runtime as Runtime
+from scena.prediction.runtimes.params import RuntimeParams as RuntimeParams
 from scena.prediction.voting import MultiModelPredictor as MultiModelPredictor
 from scena.prediction.voting import Voter as Voter
 from scena.scenario.listfile import ListFilePipelineParams as ListFilePipelineParams

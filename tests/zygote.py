@@ -186,10 +186,10 @@ def _become(
 
 def _import_what_most_tests_need() -> None:
     from scena.backends.quiet import load_tensorflow, silence_tensorflow
-    from scena.backends.selection import on_tensorflow
+    from scena.backends.selection import load_keras
 
     silence_tensorflow()
-    if on_tensorflow():
+    if load_keras() == "tensorflow":
         load_tensorflow()
     import tests.faults.survivor.model
     import tests.faults.survivor.scenario  # noqa: F401

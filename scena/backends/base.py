@@ -1,12 +1,16 @@
-"""What runs a Keras model over batches: the seam between the backends, which are in `tensorflow/engine.py` and `jax/engine.py`."""
+"""`Backend`: what Scena needs of a Keras backend. Those of TensorFlow and JAX are in `tensorflow/` and `jax/`; plugins add others."""
 
-from typing import Any, Protocol
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
 
 import keras
 import numpy as np
 
-from scena.backends.selection import on_tensorflow
+from scena.backends.params import ComputeParams
+from scena.backends.selection import BackendError, check_backend, load_keras
 from scena.data.spec import ArraySpec
+from scena.plugins import find
 
 Arrays = dict[str, np.ndarray]
 """Named arrays: the inputs, targets or outputs of a batch."""
@@ -38,46 +42,102 @@ class PredictionEngine(Protocol):
         """The named outputs of one batch."""
 
 
-def create_engine(
-    model: keras.Model,
-    input_specs: dict[str, ArraySpec],
-    target_specs: dict[str, ArraySpec],
-    *,
-    eager: bool = False,
-    xla: bool = False,
-) -> Engine:
-    """The engine of the present backend.
+class Backend:
+    """Base of all backends: predicts with any Keras backend, op by op. Override the rest to train, and to be fast.
 
-    Args:
-        model: the Keras model whose `train_step` and `test_step` run.
-        input_specs: names, shapes and types of the inputs, without the batch.
-        target_specs: the same for the targets.
-        eager: run op by op instead of compiled, so that a debugger stops inside the model.
-        xla: compile each step with XLA (JAX always does).
+    Another package adds one with the entry point `Backend.NAME`, where NAME is Keras' own name of it (`KERAS_BACKEND`).
     """
-    if on_tensorflow():
-        from scena.backends.tensorflow.engine import TensorFlowEngine
 
-        return TensorFlowEngine(model, input_specs, target_specs, eager=eager, xla=xla)
-    from scena.backends.jax.engine import JaxEngine
+    name: ClassVar[str]
+    packages: ClassVar[tuple[str, ...]] = ()
+    """The packages that results depend on beside Keras, TensorFlow and numpy; checkpoints store their versions."""
+    checks_labels: ClassVar[bool] = False
+    """Whether it refuses labels that are out of range by itself."""
+    any_batch_size: ClassVar[bool] = False
+    """Whether a batch of another size needs no new compilation."""
+    saved_model_writer: ClassVar[str] = ""
+    """`module:function` that writes a graph as a SavedModel; empty if that is not possible."""
 
-    return JaxEngine(model, input_specs, target_specs, eager=eager)
+    def select_devices(self, params: ComputeParams) -> None:
+        """Chooses what to compute on, before the first tensor is made.
+
+        Raises:
+            DeviceError: a device was asked for that cannot be used.
+        """
+        check_backend(params, "device")
+
+    def compute_deterministically(self) -> None:
+        """From now on, only operations that give the same bits each time."""
+
+    def create_engine(
+        self,
+        model: keras.Model,
+        input_specs: dict[str, ArraySpec],
+        target_specs: dict[str, ArraySpec],
+        *,
+        eager: bool = False,
+        xla: bool = False,
+    ) -> Engine:
+        """What trains and validates.
+
+        Args:
+            model: the Keras model whose `train_step` and `test_step` run.
+            input_specs: names, shapes and types of the inputs, without the batch.
+            target_specs: the same for the targets.
+            eager: run op by op instead of compiled, so that a debugger stops inside the model.
+            xla: compile each step with XLA (JAX always does).
+        """
+        raise self.only_predicts()
+
+    def check_training(self) -> None:
+        """Refuses a training on a backend that has no engine for it, before anything is built.
+
+        Raises:
+            BackendError: it can only predict.
+        """
+        if type(self).create_engine is Backend.create_engine:
+            raise self.only_predicts()
+
+    def only_predicts(self) -> BackendError:
+        """The error of a backend that has no engine."""
+        return BackendError(
+            f"The backend {self.name} can only predict. Train and evaluate with KERAS_BACKEND=tensorflow."
+        )
+
+    def create_prediction_engine(
+        self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False
+    ) -> PredictionEngine:
+        """What predicts.
+
+        Args:
+            model: a functional model with named inputs and outputs.
+            input_specs: names, shapes and types of its inputs.
+            eager: run op by op.
+        """
+        return _OpByOp(model)
+
+    def run_unchanged(self, graph: keras.Model) -> Callable[[Arrays], Arrays]:
+        """A function that runs a graph and leaves its variables as they are, also those that a layer changes when it is called."""
+
+        def run(inputs: Arrays) -> Arrays:
+            with keras.StatelessScope():
+                return _OpByOp(graph).predict(inputs)
+
+        return run
 
 
-def create_prediction_engine(
-    model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False
-) -> PredictionEngine:
-    """The same for prediction alone.
+class _OpByOp:
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
 
-    Args:
-        model: a functional model with named inputs and outputs.
-        input_specs: names, shapes and types of its inputs.
-        eager: run op by op.
-    """
-    if on_tensorflow():
-        from scena.backends.tensorflow.engine import TensorFlowPredictor
+    def predict(self, inputs: Arrays) -> Arrays:
+        tensors = {name: keras.ops.convert_to_tensor(value) for name, value in inputs.items()}
+        outputs = self._model(tensors, training=False)
+        return {name: np.asarray(keras.ops.convert_to_numpy(value)) for name, value in outputs.items()}
 
-        return TensorFlowPredictor(model, input_specs, eager=eager)
-    from scena.backends.jax.engine import JaxPredictor
 
-    return JaxPredictor(model, input_specs, eager=eager)
+@functools.cache
+def backend() -> Backend:
+    """The backend of this process."""
+    found: Backend = find("Backend", load_keras())()
+    return found

@@ -1,4 +1,4 @@
-"""What computes: TensorFlow, or JAX with `KERAS_BACKEND=jax`. What only TensorFlow can do says so with an error from here.
+"""Which backend computes: TensorFlow, or what `KERAS_BACKEND` names. What only TensorFlow can do says so with an error from here.
 
 Files are read and written by TensorFlow's tools in both cases (TensorBoard, records), so it is always installed.
 """
@@ -11,6 +11,7 @@ from scena.backends.params import ComputeParams
 from scena.errors import ScenaError
 from scena.params import Params
 from scena.params.tree import changed_flags
+from scena.plugins import names
 
 
 class DeviceError(ScenaError, RuntimeError):
@@ -19,10 +20,6 @@ class DeviceError(ScenaError, RuntimeError):
 
 class WorkerLostError(DeviceError):
     """Another process of the training is gone, or never came."""
-
-
-BACKENDS = ("tensorflow", "jax")
-DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 
 
 class BackendError(DeviceError):
@@ -36,7 +33,7 @@ def load_keras() -> str:
         BackendError: Scena does not run on this backend, or it is not installed.
     """
     wanted = os.environ.get("KERAS_BACKEND", "")
-    if wanted and wanted not in BACKENDS:
+    if wanted not in ("", "tensorflow", "jax") and wanted not in names("Backend"):
         raise _unknown(wanted)
     try:
         import keras
@@ -47,14 +44,9 @@ def load_keras() -> str:
             f"KERAS_BACKEND=jax: {error.name} is not installed. Install it with: pip install 'scena[jax]'"
         ) from error
     name: str = keras.config.backend()
-    if name not in BACKENDS:  # from Keras' own configuration file
+    if name != wanted and name not in names("Backend"):  # from Keras' own configuration file
         raise _unknown(name)
     return name
-
-
-def on_tensorflow() -> bool:
-    """Whether TensorFlow computes."""
-    return load_keras() == "tensorflow"
 
 
 def check_backend(params: Params, prefix: str) -> None:
@@ -67,26 +59,10 @@ def check_backend(params: Params, prefix: str) -> None:
     Raises:
         BackendError: names the flag.
     """
-    if on_tensorflow():
-        return
+    name = load_keras()
     for flag, field in changed_flags(params, prefix):
-        if field.backends and load_keras() not in field.backends:
+        if field.backends and name not in field.backends:
             raise tensorflow_only(flag)
-
-
-def compute_deterministically() -> None:
-    """Only operations that give the same bits each time."""
-    if on_tensorflow():
-        import tensorflow as tf
-
-        tf.config.experimental.enable_op_determinism()
-        return
-    import jax
-
-    if jax.default_backend() != "cpu" and DETERMINISTIC not in os.environ.get("XLA_FLAGS", ""):
-        raise BackendError(
-            f"--trainer.deterministic: JAX decides this when it starts. Set XLA_FLAGS={DETERMINISTIC} for the command."
-        )
 
 
 def tensorflow_only(what: str, instead: str = "") -> BackendError:
@@ -103,7 +79,7 @@ def tensorflow_only(what: str, instead: str = "") -> BackendError:
 
 
 def _unknown(name: str) -> BackendError:
-    return BackendError(f"KERAS_BACKEND={name}: Scena runs on {' and '.join(BACKENDS)}. Choose one of them.")
+    return BackendError(f"KERAS_BACKEND={name}: Scena runs on {' and '.join(names('Backend'))}. Choose one of them.")
 
 
 FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
@@ -116,7 +92,7 @@ def check_present(params: ComputeParams) -> None:
     Raises:
         DeviceError: there is no GPU.
     """
-    if not params.gpus or sys.platform != "linux" or os.environ.get("KERAS_BACKEND") == "jax":
+    if not params.gpus or sys.platform != "linux" or os.environ.get("KERAS_BACKEND") not in (None, "", "tensorflow"):
         return
     if not any(glob.glob(pattern) for pattern in FILES):
         wanted = " ".join(map(str, params.gpus))

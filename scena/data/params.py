@@ -136,6 +136,7 @@ class DataPipelineParams(Params):
         ge=1,
         help="use only so many samples: a seeded choice from the whole source (the first ones of a stream, and in predict)",
     )
+    engine: str = param("python", choices=["python"], plugin="Engine", help="what makes the batches")
     limit_from_start: bool = param(False, hidden=True, help="a limit takes the first samples, as predictions want it")
     num_processes: int | None = param(
         None,

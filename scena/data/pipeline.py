@@ -10,11 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from scena.data.batch import Batch, Cursor
-from scena.data.engines.automatic import AutomaticEngine
 from scena.data.engines.base import Engine
 from scena.data.engines.cached_prefix import Progress, stored
 from scena.data.engines.in_process import InProcessEngine
-from scena.data.engines.workers.engine import ParallelEngine
 from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, is_one_shot
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
@@ -23,6 +21,7 @@ from scena.data.sample import Sample
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Shard, cut
+from scena.plugins import find
 
 if TYPE_CHECKING:
     from scena.data.benchmark import Clock
@@ -168,7 +167,7 @@ class DataPipeline:
     @property
     def interleaved(self) -> bool:
         """Whether records are read file by file, in an order of its own."""
-        return getattr(self.params, "engine", "") == "tf.data.interleave"
+        return self.params.engine == "tf.data.interleave"
 
     @property
     def collator(self) -> Collator:
@@ -213,7 +212,7 @@ class DataPipeline:
                 "from the end of an epoch."
             )
         whole = self.change_batch is not None or self.transformation is not None
-        by_index = self._context.can_shard and getattr(self.params, "engine", "python") == "python"
+        by_index = self._context.can_shard and self.params.engine == "python"
         divided = self._shard is not None and by_index and not whole
         self._context.shard = self._shard if divided else None
         engine = self._idle.pop() if self._idle else self._transformed_engine()
@@ -290,10 +289,8 @@ class DataPipeline:
         return TransformEngine(self._new_engine(), self.transformation)
 
     def _new_engine(self) -> Engine:
-        processes = self.params.num_processes
-        if processes == 0:
-            return InProcessEngine(self._context)
-        return AutomaticEngine(self._context) if processes is None else ParallelEngine(self._context, processes)
+        engine: Engine = find("Engine", self.params.engine)(self._context)
+        return engine
 
     def close(self) -> None:
         """Ends worker processes that are kept for the next stream. They also end with the pipeline and with the program."""

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from scena.backends.base import Arrays, create_engine
+from scena.backends.base import Arrays, backend
 from scena.data.batch import Batch
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
@@ -46,7 +46,7 @@ class LAV:
         self._kept: list[tuple[DataGeneratorParams, DataPipeline]] = []
         self._model = built.validation_model()
         data = built.data
-        self._engine = create_engine(
+        self._engine = backend().create_engine(
             self._model, data.input_layer_specs(), data.target_layer_specs(), eager=params.run_eagerly
         )
         for line in self._model.measures.report_skipped():

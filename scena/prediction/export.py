@@ -1,11 +1,12 @@
 """The models in an export: Keras files and SavedModels, one for each graph."""
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import keras
 
-from scena.backends.selection import on_tensorflow
+from scena.backends.base import backend
 from scena.model.state.archive import write_layer_file
 from scena.model.state.variables import global_seed_variables
 from scena.storage.run_layout import model_file, saved_model
@@ -48,13 +49,21 @@ def write_graph_saved_model(target: Path, graph: keras.Model) -> None:
     """Writes one graph as a SavedModel that answers without Scena and without the scenario's code.
 
     Raises:
-        ConversionError: the backend is JAX, and this graph cannot leave it.
+        ConversionError: the backend cannot write it, or this graph cannot leave it.
     """
-    if not on_tensorflow():
-        from scena.prediction.formats.jax_saved_model import write_jax_saved_model
+    module, _, function = backend().saved_model_writer.partition(":")
+    if not module:
+        from scena.prediction.formats.errors import ConversionError
 
-        write_jax_saved_model(target, graph)
-        return
+        raise ConversionError(
+            f"The backend {backend().name} cannot write a SavedModel. The weights do not depend on the backend; write it with: "
+            "KERAS_BACKEND=tensorflow scena export DIR --format saved_model"
+        )
+    getattr(importlib.import_module(module), function)(target, graph)
+
+
+def write_tensorflow_saved_model(target: Path, graph: keras.Model) -> None:
+    """Writes a graph that TensorFlow computes."""
     import tensorflow as tf
 
     from scena.prediction.formats.signature import ConversionError, by_name, signature

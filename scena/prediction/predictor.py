@@ -40,10 +40,10 @@ class Predictor:
     @cached_property
     def engine(self) -> "PredictionEngine":
         """What runs the model: the present Keras backend, unless `--predict.runtime` has opened the model elsewhere."""
-        from scena.backends.base import create_prediction_engine
+        from scena.backends.base import backend
 
         specs = self.built.data.input_layer_specs()
-        return create_prediction_engine(self.built.prediction_model, specs, eager=self.params.run_eagerly)
+        return backend().create_prediction_engine(self.built.prediction_model, specs, eager=self.params.run_eagerly)
 
     @property
     def data(self) -> Any:

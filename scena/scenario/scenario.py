@@ -456,6 +456,6 @@ class Scenario(ScenarioBase[ScenarioBaseParams[TData, TModel], TPipelines], Gene
 
 
 def _select(device: Any) -> None:
-    from scena.backends.devices import select_devices
+    from scena.backends.base import backend
 
-    select_devices(device)
+    backend().select_devices(device)

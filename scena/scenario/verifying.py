@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from scena.backends.selection import on_tensorflow
+from scena.backends.base import backend
 from scena.errors import ScenaError
 from scena.model.building import precision_policy
 from scena.model.isolation import unnoticed
@@ -189,23 +189,9 @@ def _outputs(built: "BuiltModel", inputs: Arrays, runs: dict[str, Callable[[Arra
     for name, graph in built.graphs.items():
         wanted = list(graph.input) if isinstance(graph.input, dict) else [tensor.name for tensor in graph.inputs]
         if set(wanted) <= set(inputs):
-            run = runs.get(name) or runs.setdefault(name, _run(graph))
+            run = runs.get(name) or runs.setdefault(name, backend().run_unchanged(graph))
             found[name] = run({key: inputs[key] for key in wanted})
     return found
-
-
-def _run(graph: keras.Model) -> Callable[[Arrays], Arrays]:
-    if not on_tensorflow():
-        from scena.backends.jax.engine import JaxPredictor
-
-        return JaxPredictor(graph, {}).predict
-
-    def run(inputs: Arrays) -> Arrays:
-        with keras.StatelessScope():  # variables that a layer changes when it is called stay as they are
-            outputs = graph({key: keras.ops.convert_to_tensor(value) for key, value in inputs.items()}, training=False)
-        return {key: np.asarray(keras.ops.convert_to_numpy(value)) for key, value in outputs.items()}
-
-    return run
 
 
 def _seeds(built: "BuiltModel") -> list[Any]:

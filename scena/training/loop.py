@@ -8,8 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.backends.base import Arrays
-from scena.backends.selection import on_tensorflow
+from scena.backends.base import Arrays, backend
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import BatchStream, DataPipeline
 from scena.model.measures.bad_data import not_finite
@@ -346,7 +345,7 @@ class TrainingLoop:
 
     def _check_labels(self, block: list[Batch]) -> None:
         """Refuses labels that are out of range, where the backend does not."""
-        if on_tensorflow():
+        if backend().checks_labels:
             return
         if self._label_counts is None:
             model: Any = self.run.model

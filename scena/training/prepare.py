@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from scena.backends.base import create_engine
-from scena.backends.selection import compute_deterministically
+from scena.backends.base import backend
 from scena.data.errors import EmptyDataError
 from scena.model.building import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
@@ -57,7 +56,7 @@ def prepare_run(
         channel.set_up({"seed": seed})
     keras.utils.set_random_seed(seed)
     if params.deterministic:
-        compute_deterministically()
+        backend().compute_deterministically()
     if params.scenario.debug_graph_construction:
         with precision_policy(params.precision):
             scenario.check_graph(params.gen)
@@ -91,7 +90,7 @@ def prepare_run(
     engine: Any
     replica_group = None
     if channel is None:
-        engine = create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
+        engine = backend().create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
     else:
         from scena.training.distribution.replica_group import create_replica_group
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
-from scena.backends.devices import select_devices
+from scena.backends.base import backend
 from scena.backends.selection import WorkerLostError, check_backend
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
@@ -88,7 +88,8 @@ class Trainer:
         params = check(self.params)
         callbacks = list(callbacks)
         check_callbacks(callbacks)
-        select_devices(params.device)
+        backend().check_training()
+        backend().select_devices(params.device)
         check_backend(params, "trainer")
         channel = connect(params)
         if channel is not None and not channel.distribution.chief:

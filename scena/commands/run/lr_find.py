@@ -22,12 +22,12 @@ class LrFind(ScenarioCommand):
     def run(self) -> None:
         self.check_training()
         self.start()
-        from scena.backends.devices import select_devices
+        from scena.backends.base import backend
         from scena.terminal import counting
         from scena.training.errors import TrainingError
         from scena.training.schedules.rate_finder import find_rate
 
-        select_devices(self.trainer.device)
+        backend().select_devices(self.trainer.device)
         with counting("Batches", self.options.steps) as progress:
             # the trainer may complete its parameters, for example with the names of classes
             trainer = self.scenario.create_trainer(self.trainer)

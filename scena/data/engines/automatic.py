@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 
 from scena.data.batch import Batch, Cursor
+from scena.data.engines.base import Engine
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.engine import ParallelEngine
@@ -28,6 +29,14 @@ MAX_PROCESSES = 8
 def usable_cores() -> int:
     """The cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def python_engine(context: PipelineContext) -> Engine:
+    """The engine `python`: in this process, in workers, or what turns out to be better, as `num_processes` says."""
+    processes = context.pipeline.num_processes
+    if processes == 0:
+        return InProcessEngine(context)
+    return AutomaticEngine(context) if processes is None else ParallelEngine(context, processes)
 
 
 class AutomaticEngine:

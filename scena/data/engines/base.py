@@ -1,4 +1,8 @@
-"""What an engine is: whatever turns the stages of a pipeline into batches. All engines give the same batches in the same order."""
+"""What an engine is: whatever turns the stages of a pipeline into batches. All engines give the same batches in the same order.
+
+`--train.engine NAME` looks it up: Scena's own, or the entry point `Engine.NAME` of an installed package. It is called with the
+`PipelineContext`.
+"""
 
 from collections.abc import Generator
 from typing import Protocol

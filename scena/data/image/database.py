@@ -53,7 +53,7 @@ class ImageData(DataBase[P]):
         if isinstance(pipeline_params, ImagePipelineParams):
             if pipeline_params.split is not None and "split" in getattr(type(source), "__params__", {}):
                 source = source.replace(split=pipeline_params.split)
-            if pipeline_params.engine != "python":
+            if pipeline_params.engine.startswith("tf.data"):
                 from scena.data.tensorflow.image_pipeline import create_tensor_pipeline
 
                 return self._transformed(create_tensor_pipeline(self, mode, pipeline_params, source, seed))

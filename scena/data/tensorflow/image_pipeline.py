@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from scena.data.batch import Batch, Cursor
-from scena.data.engines.base import Engine
 from scena.data.engines.in_process import InProcessEngine, empty
 from scena.data.errors import DataError
 from scena.data.generator import as_generator
@@ -51,7 +50,7 @@ def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: I
     if params.bucket_boundaries or params.on_error != "raise":
         raise ParamsError(f"engine={params.engine} has no buckets and no on_error=skip: use engine=python.")
     collator = Collator(*data.batch_specs(), data.padding_values(), mode)
-    return TensorImagePipeline(
+    return DataPipeline(
         mode,
         params,
         source,
@@ -61,20 +60,6 @@ def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: I
         seed=seed,
         generator=generator,
     )
-
-
-class TensorImagePipeline(DataPipeline):
-    """A pipeline whose batches tf.data makes."""
-
-    def _new_engine(self) -> Engine:
-        params = self.params
-        assert isinstance(params, ImagePipelineParams)
-        # whole batches are made, and cut afterwards
-        if params.engine == "tf.data":
-            return TensorEngine(self._context)
-        from scena.data.tensorflow.interleaved import InterleavedEngine
-
-        return InterleavedEngine(self._context, params.data_service)
 
 
 class TensorEngine:

@@ -32,9 +32,9 @@ STATE = "interleaved"
 class InterleavedEngine(TensorEngine):
     """Yields batches from a cursor on, epoch after epoch."""
 
-    def __init__(self, context: PipelineContext, service: str | None = None) -> None:
+    def __init__(self, context: PipelineContext) -> None:
         super().__init__(context)
-        self._service = service
+        self._service: str | None = getattr(context.pipeline, "data_service", None)
         self._shuffled = context.mode is PipelineMode.TRAINING and context.pipeline.shuffle_buffer_size != 0
         self._files, self._mask = self._chosen()
         self._buffer = context.pipeline.shuffle_buffer_size or self._automatic_buffer()

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from scena.backends.selection import on_tensorflow
+from scena.backends.base import backend
 from scena.storage.checksums import write_checked
 from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code
 from scena.storage.run_layout import RESUMES_FILE
@@ -44,12 +44,15 @@ def compare(before: Any, after: Any, path: str = "") -> list[Change]:
 
 def environment() -> dict[str, str]:
     """What results depend on beside the parameters: versions, and the cores that TensorFlow spreads its work over."""
+    own = backend()
     return {
         "python": platform.python_version(),
         **{name: _version(name) for name in ("keras", "tensorflow", "numpy")},
         "machine": platform.machine(),
         "cores": str(len(os.sched_getaffinity(0))),
-        **({} if on_tensorflow() else {"backend": "jax", "jax": _version("jax"), "jaxlib": _version("jaxlib")}),
+        **(
+            {} if own.name == "tensorflow" else {"backend": own.name, **{name: _version(name) for name in own.packages}}
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from scena.data.params import tell_of_rules
 from scena.model.state.layer_state import LayerState
-from scena.params import to_raw
+from scena.params import ParamsError, build, to_raw
 from scena.params.tree import affects_results
 from scena.storage.code_fingerprints import CodeChange
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE, run_paths, saved_model
@@ -22,6 +22,14 @@ from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainedScenario, TrainingRun
 
 logger = logging.getLogger(__name__)
+
+
+def _completed(stored: dict[str, Any], cls: type[TrainerParams[Any, Any]]) -> dict[str, Any]:
+    """Stored parameters with the defaults of those that Scena did not have then; as they are if they cannot be read today."""
+    try:
+        return to_raw(build(stored, cls))
+    except ParamsError:
+        return stored
 
 
 class Resumption:
@@ -55,7 +63,8 @@ class Resumption:
         self._start: int | Literal["latest", "best"] = "latest"
         self._loaded: LoadedCheckpoint | None = None
         self.changed_code: list[CodeChange] = []
-        self.changes = [change for change in compare(stored, to_raw(params)) if change.path != "output_dir"]
+        before = _completed(stored, type(params))
+        self.changes = [change for change in compare(before, to_raw(params)) if change.path != "output_dir"]
 
     def report(self) -> None:
         """Says what has changed."""

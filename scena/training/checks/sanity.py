@@ -14,8 +14,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.backends.base import create_engine
-from scena.backends.selection import on_tensorflow
+from scena.backends.base import backend
 from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
 from scena.errors import ScenaError
@@ -83,7 +82,7 @@ class SanityCheck:
         model: Any = self._run.model
         check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         warn_of_data(self._run, batch)
-        if not on_tensorflow():
+        if not backend().checks_labels:
             self._label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         own_step = type(model).train_step is not TrainingModel.train_step
         self._names["train"] = None if own_step else set(model.results())
@@ -100,7 +99,7 @@ class SanityCheck:
         engine = run.engine
         if run.replica_group is not None:
             specs = run.built.data.input_layer_specs(), run.built.data.target_layer_specs()
-            engine = create_engine(run.model, *specs)
+            engine = backend().create_engine(run.model, *specs)
         logs: dict[str, float] = {}
         with self._explaining("the validation"):
             for batch in batches:
@@ -158,7 +157,7 @@ class SanityCheck:
             check_monitors(self._callbacks, there)
 
     def _batch_size(self) -> int | None:
-        return SAMPLES if on_tensorflow() and not self._run.params.xla else None
+        return SAMPLES if backend().any_batch_size and not self._run.params.xla else None
 
     @contextmanager
     def _explaining(self, where: str) -> Iterator[None]:

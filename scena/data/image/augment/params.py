@@ -180,6 +180,7 @@ class ImagePipelineParams(DataPipelineParams):
     engine: str = param(
         "python",
         choices=["python", "tf.data", "tf.data.interleave"],
+        plugin="Engine",
         help="python: any source and processor, in worker processes; tf.data: image records by index, in TensorFlow's threads; "
         "tf.data.interleave: several files at a time in order, shuffled within shuffle_buffer_size (default: 256 MB of records)",
     )

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from scena.backends.params import ComputeParams
-from scena.backends.selection import DeviceError, on_tensorflow
+from scena.backends.selection import DeviceError
 
 
 def describe_devices(environment: Mapping[str, str]) -> list[str]:
@@ -44,16 +44,11 @@ logger = logging.getLogger(__name__)
 
 
 def select_devices(params: ComputeParams) -> None:
-    """Makes the chosen GPUs visible to TensorFlow, and no others; JAX has a way of its own.
+    """Makes the chosen GPUs visible to TensorFlow, and no others.
 
     Raises:
         DeviceError: a GPU was asked for that this machine does not have.
     """
-    if not on_tensorflow():
-        from scena.backends.jax.devices import select_jax_devices
-
-        select_jax_devices(params)
-        return
     present = tf.config.list_physical_devices("GPU")
     wanted = params.gpus
     if wanted is None:
