@@ -147,11 +147,6 @@ def test_its_scheduler_carries_out_a_sheet(environment: Environment, tmp_path: P
     assert "two" in (tmp_path / "sheet.runs/logs/b.log").read_text()
 
 
-def test_its_command_runs(environment: Environment, tmp_path: Path) -> None:
-    assert "stripes" in environment.scena("--help", folder=tmp_path).stdout
-    assert environment.scena("stripes", "--count", "5", folder=tmp_path).stdout == "=====\n"
-
-
 def test_without_the_package_errors_name_what_is_missing(bare: Environment, straight: Path, tmp_path: Path) -> None:
     (tmp_path / "sheet.yaml").write_text("script: say.py\nruns: [{id: a}]\n")
     for words, message in {
