@@ -1,5 +1,6 @@
 """The public names of `scena`; each is imported when it is first used."""
 
+from scena.backends.base import Backend as Backend
 from scena.backends.params import DeviceParams as DeviceParams
 from scena.backends.params import TrainerDeviceParams as TrainerDeviceParams
 from scena.data.batch import Batch as Batch
@@ -30,6 +31,7 @@ from scena.data.sources.params import ListFileGeneratorParams as ListFileGenerat
 from scena.data.sources.params import NamedDataSetParams as NamedDataSetParams
 from scena.data.sources.params import RowGeneratorParams as RowGeneratorParams
 from scena.data.sources.params import SplitSourceParams as SplitSourceParams
+from scena.data.sources.splits import SplitSource as SplitSource
 from scena.data.spec import ArraySpec as ArraySpec
 from scena.evaluation.dump import read_dump as read_dump
 from scena.evaluation.evaluator import Evaluator as Evaluator

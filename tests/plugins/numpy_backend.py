@@ -2,7 +2,7 @@
 
 import sys
 
-from scena.backends.base import Backend
+from scena import Backend
 from scena.commands.main import main
 from scena.plugins import register
 

@@ -1,5 +1,6 @@
 """The public names of `scena.data.image`; each is imported when it is first used."""
 
+from scena.data.image.augment.operations import Operation as Operation
 from scena.data.image.augment.params import AugmentParams as AugmentParams
 from scena.data.image.augment.params import CentralCropParams as CentralCropParams
 from scena.data.image.augment.params import ColorJitterParams as ColorJitterParams

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from scena import Sample
-from scena.data.image.augment.operations import Operation
-from scena.data.sources.split_source import SplitSource
+from scena import Sample, SplitSource
+from scena.data.image import Operation
 
 
 class Stripes(SplitSource):

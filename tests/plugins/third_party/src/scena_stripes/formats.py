@@ -6,17 +6,17 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from scena import ExportFormat, Runtime
-from scena.prediction.export import write_graph_saved_model
+from scena import Runtime
+from scena.prediction.formats.saved_model import SavedModel
 
 
-class Zipped(ExportFormat):
+class Zipped(SavedModel):
     def file_name(self, suffix):
         return f"model{suffix}.zip"
 
     def write(self, graph, path, inputs):
         with tempfile.TemporaryDirectory() as folder:
-            write_graph_saved_model(Path(folder), graph)
+            super().write(graph, Path(folder), inputs)
             with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=self.params.level) as file:
                 for part in Path(folder).rglob("*"):
                     file.write(part, part.relative_to(folder))

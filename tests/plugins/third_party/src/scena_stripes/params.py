@@ -2,10 +2,17 @@
 
 from pathlib import Path
 
-from scena import CallbackParams, ExportFormatParams, RuntimeParams, SchedulerParams, TrackerParams, param
-from scena.data.image.augment.params import OperationParams
-from scena.data.sources.params import SplitSourceParams
-from scena.training.optimizers.params import GradientOptimizerParams
+from scena import (
+    CallbackParams,
+    ExportFormatParams,
+    GradientOptimizerParams,
+    RuntimeParams,
+    SchedulerParams,
+    SplitSourceParams,
+    TrackerParams,
+    param,
+)
+from scena.data.image import OperationParams
 
 
 class SignSGDParams(GradientOptimizerParams, builds=".training:SignSGD"):
