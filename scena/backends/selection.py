@@ -6,6 +6,7 @@ Files are read and written by TensorFlow's tools in both cases (TensorBoard, rec
 import glob
 import os
 import sys
+from collections.abc import Sequence
 
 from scena.backends.params import ComputeParams
 from scena.errors import ScenaError
@@ -62,19 +63,25 @@ def check_backend(params: Params, prefix: str) -> None:
     name = load_keras()
     for flag, field in changed_flags(params, prefix):
         if field.backends and name not in field.backends:
-            raise tensorflow_only(flag)
+            raise only_with(field.backends, flag)
 
 
 def tensorflow_only(what: str, instead: str = "") -> BackendError:
-    """The error of something that another backend cannot do.
+    """The error of something that only TensorFlow can do.
 
     Args:
         what: the flag or method, as a user wrote it.
         instead: what to do with the present backend, a whole sentence.
     """
+    return only_with(("tensorflow",), what, instead)
+
+
+def only_with(backends: Sequence[str], what: str, instead: str = "") -> BackendError:
+    """The error of something that only some backends can do."""
+    able = " or ".join({"tensorflow": "TensorFlow", "jax": "JAX"}.get(name, name) for name in backends)
     how = f"{instead} Or run it" if instead else "Run it"
     return BackendError(
-        f"{what} works with TensorFlow only, and the backend is {load_keras()}. {how} with KERAS_BACKEND=tensorflow."
+        f"{what} works with {able} only, and the backend is {load_keras()}. {how} with KERAS_BACKEND={backends[0]}."
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import keras
 
-from scena.backends.selection import BackendError, load_keras
+from scena.backends.selection import load_keras, only_with
 from scena.params.declare import short_name
 from scena.prediction.formats.base import Arrays, ExportFormat
 from scena.prediction.formats.check import compare, original
@@ -51,11 +51,8 @@ class Converter:
         Raises:
             ConversionError: a graph cannot be converted, or the converted one gives other answers; nothing is written then.
         """
-        if params.backends and (backend := load_keras()) not in params.backends:
-            raise BackendError(
-                f"--format {short_name(type(params))} needs the backend {' or '.join(params.backends)}, and this is {backend}. Run it "
-                f"with KERAS_BACKEND={params.backends[0]}."
-            )
+        if params.backends and load_keras() not in params.backends:
+            raise only_with(params.backends, f"--format {short_name(type(params))}")
         form: ExportFormat = params.create()
         tolerance = params.tolerance() if self.tolerance is None else self.tolerance
         return [
