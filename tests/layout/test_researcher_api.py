@@ -10,7 +10,7 @@ from scena import DataBase, ModelBase
 from tests.layout.sources import ROOT, python_files
 
 PUBLIC = {path.parent.relative_to(ROOT).as_posix().replace("/", ".") for path in (ROOT / "scena").rglob("__init__.pyi")}
-ALSO = {"scena.testing", "scena.commands.main", "scena.model.layers.registered"}
+ALSO = {"scena.plugins", "scena.testing", "scena.commands.main", "scena.model.layers.registered"}
 OLD_NAMES = {*ModelBase.__two_names__.values(), *DataBase.__two_names__.values(), "_best_logging_settings"}
 OLD_NAMES |= {"_print_prediction", "_print_evaluate", "evaluator_cls", "predictor_cls", "lav_cls", "trainer_cls"}
 PAGES = [path for path in (ROOT / "docs").rglob("*.md") if not {"reference", "decisions"} & set(path.parts)]

@@ -1,6 +1,6 @@
 """A data engine: makes batches in this process, and counts them."""
 
-from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines import InProcessEngine
 
 
 class CountedEngine:

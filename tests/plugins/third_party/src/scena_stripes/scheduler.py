@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from scena.experiments.schedulers.base import Running, Slot, local_channel
+from scena.experiments.schedulers import Running, Slot, local_channel
 
 
 class OneByOne:
