@@ -102,7 +102,7 @@ def test_a_backend_of_another_package_predicts(tmp_path: Path) -> None:
         sample.outputs["pred"].tolist()
         for sample in ToyScenario.create_predictor(FORMAT_1).predict(HalvesParams(count=8))
     ]
-    predict = f"predict --export_dir {FORMAT_1} --data.count 8 --out {tmp_path}/out.jsonl --pipeline.num_processes 0"
+    predict = f"predict {FORMAT_1} --data.count 8 --out {tmp_path}/out.jsonl --pipeline.num_processes 0"
     train = f"train tests.toy --trainer.output_dir {tmp_path}/run"
     done = subprocess.run(
         [sys.executable, "-m", "tests.plugins.numpy_backend", predict, "then", train],

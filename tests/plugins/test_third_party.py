@@ -75,8 +75,8 @@ def straight(environment: Environment, zygote: Zygote, tmp_path_factory: pytest.
     words = [
         *TRAIN, "--trainer.output_dir", "run", "then",
         *("export", "run/best", "--format", "zipped", "--format.zipped.level", "9", "then"),
-        *("predict", "--export_dir", "run/best", "--predict.runtime", "zipped", *data, "--out", "zipped.jsonl", "then"),
-        *("predict", "--export_dir", "run/best", *data, "--out", "keras.jsonl"),
+        *("predict", "run/best", "--predict.runtime", "zipped", *data, "--out", "zipped.jsonl", "then"),
+        *("predict", "run/best", *data, "--out", "keras.jsonl"),
     ]  # fmt: skip
     assert forked(zygote, environment, folder, *words) == 0, (folder / "log").read_text()
     return folder
@@ -147,11 +147,16 @@ def test_its_scheduler_carries_out_a_sheet(environment: Environment, tmp_path: P
     assert "two" in (tmp_path / "sheet.runs/logs/b.log").read_text()
 
 
+def test_its_command_runs(environment: Environment, tmp_path: Path) -> None:
+    assert "stripes" in environment.scena("--help", folder=tmp_path).stdout
+    assert environment.scena("stripes", "--count", "5", folder=tmp_path).stdout == "=====\n"
+
+
 def test_without_the_package_errors_name_what_is_missing(bare: Environment, straight: Path, tmp_path: Path) -> None:
     (tmp_path / "sheet.yaml").write_text("script: say.py\nruns: [{id: a}]\n")
     for words, message in {
         f"resume {straight}/run": "unknown OptimizerParams 'SignSGD'",
-        f"predict --export_dir {straight}/run/best": "unknown SplitSourceParams 'Stripes'",
+        f"predict {straight}/run/best": "unknown SplitSourceParams 'Stripes'",
         f"export {straight}/run/best --format zipped": "unknown ExportFormatParams 'zipped'",
         "experiment sheet.yaml --scheduler one_by_one": "unknown SchedulerParams 'one_by_one'",
         "stripes": "there is no command 'stripes'",
@@ -167,7 +172,7 @@ def test_an_export_predicts_without_what_only_its_training_needed(
     train = "train tests.toy --trainer.epochs 1 --optimizer SignSGD --trainer.callbacks Lines CheckpointAt"
     words = f"{train} --trainer.callbacks.Lines.file lines.txt --trainer.output_dir run".split()
     assert forked(zygote, environment, tmp_path, *words) == 0, (tmp_path / "log").read_text()
-    predict = "predict --export_dir run/best --out keras.jsonl".split()
+    predict = "predict run/best --out keras.jsonl".split()
     assert forked(zygote, bare, tmp_path, *predict) == 0, (tmp_path / "log").read_text()
     assert len(rows(tmp_path / "keras.jsonl")) > 0
 
