@@ -19,7 +19,7 @@ from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 class CompletionOptions(Params):
     """The shell."""
 
-    shell: Literal["bash", "zsh"] = param(required=True, positional="SHELL", help="the shell")
+    shell: Literal["bash", "zsh"] = param(required=True, positional="SHELL", help="the shell to complete in")
 
 
 class Completion(Command):

@@ -12,7 +12,7 @@ from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 class SetOptions(ImportOptions):
     """What to list or save."""
 
-    files: list[str] = param(required=True, positional="FILE", help="configuration files; with --from: FILE:NAME")
+    files: list[str] = param(required=True, positional="FILE", help="a configuration file; with --from: FILE:NAME")
     run: Path | None = param(
         None,
         flat="from",

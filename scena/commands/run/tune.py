@@ -64,7 +64,7 @@ class Tune(ScenarioCommand):
         self.words = self.with_project_file(words)
 
     def run(self) -> int:
-        options = self.options
+        options, scenario = self.options, self.scenario
         if not options.search and options.space is None:
             raise ParamsError("choose what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
         self.show_log()
@@ -80,7 +80,7 @@ class Tune(ScenarioCommand):
             first = [*space.words(space.first()), f"--trainer.output_dir={output / TRIALS / '0000'}"]
             print(shown(["scena", "train", *words, *first]))
             return 0
-        study, storage = _study(self.scenario, options, space, words, output)
+        study, storage = _study(scenario, options, space, words, output)
         return _search(study, storage, space, words, output, options, scheduler.create())
 
 
