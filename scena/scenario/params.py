@@ -1,6 +1,6 @@
 """Parameters of a scenario: its data, its model, its evaluator."""
 
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scena.data.params import DataBaseParams
 from scena.evaluation.params import EvaluatorParams
@@ -16,7 +16,10 @@ class ScenarioBaseParams(Params, Generic[TData, TModel], abstract=True):
 
     data: TData = param(flat=True, help="the data: specs and processors")
     model: TModel = param(flat=True, help="the network, its losses and metrics")
-    evaluator: EvaluatorParams = param(flat=True, help="measures in Python on post-processed samples")
+    if TYPE_CHECKING:
+        evaluator: Any = param()  # a scenario narrows it, which a checker forbids for an attribute that can be assigned
+    else:
+        evaluator: EvaluatorParams = param(flat=True, help="measures in Python on post-processed samples")
     debug_graph_construction: bool = param(
         False,
         help="before a training, run graph, losses and metrics once on real data, op by op, and say what they give",

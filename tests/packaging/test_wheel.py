@@ -1,5 +1,7 @@
 """The wheel works without the clone: the command line starts, and a shipped scenario trains."""
 
+import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.packaging.project import LOCKS, PYTHONS, ROOT
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -65,10 +67,51 @@ def test_an_installed_wheel_trains_a_shipped_scenario(environment: Path, tmp_pat
 
 
 @pytest.mark.long
-def test_the_wheel_alone_brings_everything_into_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_wheel_alone_trains_in_an_empty_environment(version: str, wheel: Path, tmp_path: Path) -> None:
+    """On each supported Python that is here: on the path, or installed by pyenv."""
+    python = find_python(version) or pytest.skip(f"no Python {version} here")
     environment = tmp_path / "environment"
-    run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
+    uv = [sys.executable, "-m", "uv"]
+    run(*uv, "venv", "--quiet", "--python", python, environment, cwd=tmp_path)
     lock = ROOT / "requirements/core.txt"
-    run(environment / "bin/python", *"-m pip install --quiet -c".split(), lock, f"{wheel}[examples]", cwd=tmp_path)
+    run(
+        *uv,
+        *"pip install --quiet --python".split(),
+        environment / "bin/python",
+        "--constraints",
+        lock,
+        wheel,
+        cwd=tmp_path,
+    )
+    assert version in run(environment / "bin/python", "--version", cwd=tmp_path)
     assert "train" in run(environment / "bin/scena", "--help", cwd=tmp_path)
     train(environment, tmp_path)
+
+
+def find_python(version: str) -> Path | None:
+    """An interpreter that starts; the shims of pyenv are on the path whether or not theirs is selected."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    on_path = shutil.which(f"python{version}")
+    for candidate in [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]:
+        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:
+            return candidate
+    return None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize("group", LOCKS)
+def test_every_pinned_package_has_a_wheel(group: str, version: str, tmp_path: Path) -> None:
+    """Nothing has to be compiled; one package, needed by TensorFlow Datasets, has no wheel but no compiled code either."""
+    wanted = [f"--python-version={version}", "--python-platform=linux", "--only-binary=:all:", "--no-binary=promise"]
+    lock = ROOT / f"requirements/{group}.txt"
+    run(
+        sys.executable,
+        *"-m uv pip install --quiet --no-deps --dry-run --target".split(),
+        tmp_path,
+        *wanted,
+        "-r",
+        lock,
+        cwd=tmp_path,
+    )
