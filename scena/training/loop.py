@@ -11,6 +11,7 @@ import numpy as np
 from scena.backends.base import Arrays, backend
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import BatchStream, DataPipeline
+from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.traced_checks import check_labels, label_counts
 from scena.model.tensorboard_data import split_results
@@ -19,7 +20,7 @@ from scena.training.callbacks.foreign import BATCH_HOOKS, TEST_BATCH_HOOKS, has_
 from scena.training.checkpoint.state import TrainingState
 from scena.training.errors import TrainingError
 from scena.training.numerics import HINT, explaining_step
-from scena.training.run import TrainingRun, Validation
+from scena.training.run import TrainingRun
 from scena.training.stopping import StopRequests
 
 LONGEST_BLOCK = 32
@@ -53,7 +54,7 @@ class TrainingLoop:
         self,
         run: TrainingRun,
         callbacks: list[keras.callbacks.Callback],
-        validation: Validation | None,
+        validation: LAV | None,
         state: TrainingState,
         requests: StopRequests,
         check: Callable[[Batch], None] | None = None,

@@ -18,10 +18,11 @@ from scena.training.optimizers.create import create_optimizer
 from scena.training.optimizers.mixins import MovingAverage
 from scena.training.optimizers.params import GradientOptimizerParams, Lookahead
 from scena.training.params import TrainerParams
-from scena.training.run import TrainedScenario, TrainingRun
+from scena.training.run import TrainingRun
 from scena.training.schedules.params import Constant, ReduceOnPlateau
 
 if TYPE_CHECKING:
+    from scena.scenario.scenario import ScenarioBase
     from scena.training.distribution.control_channel import ControlChannel
 
 
@@ -35,7 +36,7 @@ SLOWEST = 0.9999
 
 def prepare_run(
     params: TrainerParams[Any, Any],
-    scenario: TrainedScenario,
+    scenario: "ScenarioBase[Any, Any]",
     directory: Path,
     *,
     layers: list[LayerState] | None = None,

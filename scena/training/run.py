@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from scena.data.batch import Cursor
 from scena.data.pipeline import DataPipeline
-from scena.params import Params
 from scena.storage.code_fingerprints import Fingerprints
 from scena.storage.run_layout import RunPaths, run_paths
 from scena.training.params import TrainerParams
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from scena.backends.base import Engine
     from scena.model.built import BuiltModel
+    from scena.scenario.scenario import ScenarioBase
     from scena.training.checks.verification import Verification
     from scena.training.distribution.replica_group import ReplicaGroup
     from scena.training.optimizers.mixins import MovingAverage
@@ -52,67 +52,6 @@ class Stopwatch:
         taken = {**self.seconds, "total": now - self.begun}
         self.seconds, self.begun = dict.fromkeys(KINDS, 0.0), now
         return taken
-
-
-class Validation(Protocol):
-    """Measures a model on a source of data (LAV)."""
-
-    def run(self, source: Any, progress: Any = None) -> dict[str, float]:
-        """Named results on the source."""
-
-    def retrace(self) -> None:
-        """Compiles anew: a layer has other tensors than before."""
-
-
-class TrainedScenario(Protocol):
-    """What a trainer needs of a scenario."""
-
-    params: Any
-
-    @classmethod
-    def name(cls) -> str:
-        """How the scenario is named on the command line."""
-
-    def build(self) -> "BuiltModel":
-        """Creates data, model and graph."""
-
-    def check_graph(self, pipelines: Any) -> None:
-        """Runs graph, losses and metrics once on real data, with messages that name what is wrong."""
-
-    def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
-        """Prepares a model for a training that starts anew."""
-
-    def read_weights(self, directory: Path) -> "list[tuple[str, Any]]":
-        """The weights of an export: paths and arrays, in order."""
-
-    def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> Validation:
-        """LAV on the model in memory."""
-
-    def export(
-        self,
-        built: "BuiltModel",
-        directory: Path,
-        trainer_params: Params,
-        *,
-        saved_model: bool,
-        check: "Callable[[Path], None] | None" = None,
-        **more: Any,
-    ) -> None:
-        """Writes the model with all that a prediction needs."""
-
-    def complete_export(
-        self, built: "BuiltModel", directory: Path, check: "Callable[[Path], None] | None" = None
-    ) -> None:
-        """Adds what was left out of an export while the training ran."""
-
-    def create_export_check(self, built: "BuiltModel", trainer_params: Any) -> Any:
-        """What compares exports with the model in memory."""
-
-    def code(self, trainer_params: Params) -> Fingerprints:
-        """Fingerprints of the code it consists of."""
-
-    def store(self, directory: Path, trainer_params: Params) -> None:
-        """Writes the parameters into the run's directory."""
 
 
 @dataclass
@@ -168,7 +107,7 @@ class TrainingRun:
     """Everything a running training consists of."""
 
     params: TrainerParams[Any, Any]
-    scenario: TrainedScenario
+    scenario: "ScenarioBase[Any, Any]"
     directory: Path
     built: "BuiltModel"
     model: "keras.Model"

@@ -41,10 +41,11 @@ from scena.training.numerics import checked_numerics
 from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
-from scena.training.run import TrainedScenario, TrainingRun
+from scena.training.run import TrainingRun
 from scena.training.stopping import StopRequested, StopRequests
 
 if TYPE_CHECKING:
+    from scena.scenario.scenario import ScenarioBase
     from scena.training.distribution.control_channel import ControlChannel
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class Trainer:
         scenario: the scenario with these parameters.
     """
 
-    def __init__(self, params: TrainerParams[Any, Any], scenario: TrainedScenario) -> None:
+    def __init__(self, params: TrainerParams[Any, Any], scenario: "ScenarioBase[Any, Any]") -> None:
         self.params = params
         self.scenario = scenario
         self.history: list[dict[str, Any]] = []

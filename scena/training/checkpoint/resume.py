@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scena.data.params import tell_of_rules
 from scena.model.state.layer_state import LayerState
@@ -19,7 +19,10 @@ from scena.training.directory import settle_paths
 from scena.training.errors import CheckpointError, TrainingError
 from scena.training.ownership import run_identity
 from scena.training.params import TrainerParams
-from scena.training.run import Progress, TrainedScenario, TrainingRun
+from scena.training.run import Progress, TrainingRun
+
+if TYPE_CHECKING:
+    from scena.scenario.scenario import ScenarioBase
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +46,12 @@ class Resumption:
     """
 
     def __init__(
-        self, directory: Path, params: TrainerParams[Any, Any], scenario: TrainedScenario, *, strict: bool = False
+        self,
+        directory: Path,
+        params: TrainerParams[Any, Any],
+        scenario: "ScenarioBase[Any, Any]",
+        *,
+        strict: bool = False,
     ) -> None:
         self.directory = directory
         self.params = params

@@ -18,6 +18,7 @@ from scena.backends.base import backend
 from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
 from scena.errors import ScenaError
+from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.batch_checks import FURTHER, mistaken_logits, padding_effects
 from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
@@ -29,7 +30,7 @@ from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.numerics import explaining_step
-from scena.training.run import TrainingRun, Validation
+from scena.training.run import TrainingRun
 from scena.user_code import reason, user_line
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class SanityCheck:
         lav: LAV on the prediction graph, if asked for.
     """
 
-    def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], lav: Validation | None) -> None:
+    def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], lav: LAV | None) -> None:
         self._run = run
         self._callbacks = callbacks
         self._lav: Any = lav

@@ -4,7 +4,7 @@ import base64
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -19,7 +19,9 @@ from scena.training.distribution.control_channel import ControlChannel, Order
 from scena.training.loop import LONGEST_BLOCK, stacked
 from scena.training.params import TrainerParams
 from scena.training.prepare import compile_model, create_training_model
-from scena.training.run import TrainedScenario
+
+if TYPE_CHECKING:
+    from scena.scenario.scenario import ScenarioBase
 
 
 class ReplicaGroup:
@@ -118,7 +120,7 @@ def _arguments(block: list[Batch]) -> dict[str, Any]:
 
 def create_replica_group(
     params: TrainerParams[Any, Any],
-    scenario: TrainedScenario,
+    scenario: "ScenarioBase[Any, Any]",
     channel: ControlChannel,
     model: keras.Model,
     specs: tuple[Any, Any],

@@ -4,7 +4,7 @@ import base64
 import logging
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.data.batch import Cursor
 from scena.data.pipeline import BatchStream
@@ -13,13 +13,16 @@ from scena.training.distribution.replica_group import train_block, validate
 from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
-from scena.training.run import TrainedScenario, TrainingRun
+from scena.training.run import TrainingRun
 from scena.training.stopping import StopRequests
+
+if TYPE_CHECKING:
+    from scena.scenario.scenario import ScenarioBase
 
 logger = logging.getLogger(__name__)
 
 
-def follow(channel: ControlChannel, params: TrainerParams[Any, Any], scenario: TrainedScenario) -> None:
+def follow(channel: ControlChannel, params: TrainerParams[Any, Any], scenario: "ScenarioBase[Any, Any]") -> None:
     """Takes part in a training until the chief ends it.
 
     Raises:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -19,8 +19,10 @@ from scena.storage.tensor_file import read_tensors
 from scena.training.checkpoint.state import stored_layers
 from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint, read_checkpoint
 from scena.training.errors import TrainingError
-from scena.training.run import TrainedScenario
 from scena.training.warmstart.params import WarmStartParams
+
+if TYPE_CHECKING:
+    from scena.scenario.scenario import ScenarioBase
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +96,7 @@ class WarmStarter:
         scenario: the scenario that is going to be trained.
     """
 
-    def __init__(self, params: WarmStartParams, scenario: TrainedScenario) -> None:
+    def __init__(self, params: WarmStartParams, scenario: "ScenarioBase[Any, Any]") -> None:
         self.params = params
         self.scenario = scenario
 
