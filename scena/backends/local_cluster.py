@@ -1,7 +1,6 @@
-"""Several workers on this machine: started together, shown together, and ended together."""
+"""Starts several workers on this machine, shows their output and ends them together."""
 
 import contextlib
-import ctypes
 import json
 import os
 import signal
@@ -14,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from scena.signals import end_with_parent
+
 GRACE = 30.0
-"""Seconds that the others have to leave by themselves after one has failed, beside the time after which it is missed."""
+"""Seconds that the others have to exit after one has failed."""
 TICK = 0.1
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class LocalCluster:
@@ -27,7 +26,7 @@ class LocalCluster:
     Args:
         command: what each of them runs.
         count: how many there are.
-        divide_cores: give each a share of the cores, so that they do not get into each other's way.
+        divide_cores: give each a share of the cores.
         patience: seconds to wait for the others once one has failed.
     """
 
@@ -42,7 +41,7 @@ class LocalCluster:
             self.processes.append(self._start(command, addresses, index, own))
 
     def wait(self) -> int:
-        """Until all have ended; the status of the chief, or of the first worker that failed."""
+        """Waits for all processes; returns the status of the chief, or of the first worker that failed."""
         failed: float | None = None
         with self._passing_on_signals():
             while any(process.poll() is None for process in self.processes):
@@ -57,16 +56,17 @@ class LocalCluster:
         return statuses[0] or next((status for status in statuses if status), 0)
 
     def kill(self) -> None:
-        """Ends all that are still there, at once."""
+        """Kills all processes that still run."""
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
 
     def _start(self, command: list[str], addresses: list[str], index: int, cores: list[int]) -> subprocess.Popen[str]:
         cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+        parent = os.getpid()
 
         def before() -> None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # when this process is killed, they must not go on alone
+            end_with_parent(parent)
             if cores:
                 os.sched_setaffinity(0, cores)
 
@@ -95,7 +95,7 @@ class LocalCluster:
                     with contextlib.suppress(ProcessLookupError):
                         process.send_signal(number)
 
-        # Ctrl-C in a terminal reaches all processes by itself; a second one for each would end them before they have saved
+        # Ctrl-C in a terminal reaches all processes anyway; a second signal would end them before they have saved
         terminal = sys.stdin is not None and sys.stdin.isatty()
         handlers = {signal.SIGTERM: passed_on, signal.SIGINT: _ignored if terminal else passed_on}
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
@@ -107,7 +107,7 @@ class LocalCluster:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses at the moment."""
+    """Ports that are free at the moment."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

@@ -1,14 +1,14 @@
-"""Errors of sheets, searches and tables that a user can put right."""
+"""Errors of sheets, searches and tables that a user can fix."""
 
 from scena.errors import ScenaError
 
 
 class ExperimentError(ScenaError, RuntimeError):
-    """A sheet, a search or a table of runs cannot be read or carried out."""
+    """A sheet, a search or a table of runs cannot be read or run."""
 
 
 class Interrupted(ExperimentError):  # noqa: N818  (nothing went wrong)
-    """Ctrl-C or SIGTERM ended the scheduling; runs were stopped and can be gone on with."""
+    """Ctrl-C or SIGTERM ended the scheduling; runs were stopped and can be resumed."""
 
     exit_status = 130
     label = ""

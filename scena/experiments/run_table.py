@@ -1,4 +1,4 @@
-"""Tables of runs: which columns there are, sorting, filtering, comparing; showing them is the command's matter."""
+"""Tables of runs: columns, sorting, filtering and comparing. The command prints them."""
 
 import json
 import math
@@ -18,18 +18,18 @@ RUN_ONLY = (
     "trainer.best_dir",
     "trainer.random_seed",
 )
-"""Parameters that say where a run is, or differ in each; they are shown if they are asked for."""
+"""Parameters that differ in every run; shown only on request."""
 
 Row = dict[str, Any]
 _CONDITION = re.compile(r"(?P<name>[^<>=!~]+?)\s*(?P<sign>>=|<=|!=|=|<|>|~)\s*(?P<value>.*)", re.DOTALL)
 
 
 def make_rows(runs: list[StoredRun], names: dict[str, str] | None = None) -> list[Row]:
-    """One row per run, with everything that can be shown, sorted by or filtered on.
+    """One row per run, with all columns to show, sort by or filter on.
 
     Args:
         runs: the runs.
-        names: how each directory is called; its path, if left out.
+        names: the name of each directory (default: its path).
     """
     return [
         {
@@ -64,7 +64,7 @@ def result_names(runs: list[StoredRun]) -> list[str]:
 
 
 def filter_rows(rows: list[Row], conditions: list[str]) -> list[Row]:
-    """The rows that fulfil all conditions, each `NAME=VALUE`, `!=`, `<`, `<=`, `>`, `>=`, or `~` for a part of the text."""
+    """The rows that meet all conditions, each `NAME=VALUE`, `!=`, `<`, `<=`, `>`, `>=`, or `~` for a part of the text."""
     for condition in conditions:
         match = _CONDITION.fullmatch(condition.strip())
         if match is None:
@@ -78,7 +78,7 @@ def filter_rows(rows: list[Row], conditions: list[str]) -> list[Row]:
 
 
 def sort_rows(rows: list[Row], name: str, *, reverse: bool = False) -> list[Row]:
-    """The rows by one column; numbers before text, and those that have no value at the end."""
+    """The rows sorted by one column; numbers before text, missing values last."""
     check_names(rows, [name], "--sort")
     empty = [row for row in rows if _is_empty(row.get(name))]
     full = [row for row in rows if not _is_empty(row.get(name))]
@@ -95,7 +95,7 @@ def shown(value: Any) -> str:
 
 
 def check_names(rows: list[Row], names: list[str], flag: str) -> None:
-    """Refuses a column, result or parameter that no run has, and names those that end alike or are spelt alike."""
+    """Refuses a column that no run has, and suggests similar names."""
     known = dict.fromkeys(key for row in rows for key in row)
     for name in names:
         if rows and name not in known:

@@ -1,4 +1,4 @@
-"""A run as its directory shows it: parameters, status, history and best value, read without TensorFlow or its scenario."""
+"""A stored run: parameters, status, history and best value, read without TensorFlow or its scenario."""
 
 import csv
 import fcntl
@@ -28,7 +28,7 @@ from scena.training.pipelines import TrainerPipelineParams, TrainValParams
 
 RUNNING, FINISHED, UNFINISHED = "running", "finished", "unfinished"
 NO_RESULTS = ("epoch", "step", "learning_rate", "seconds")
-"""Columns of a history that are no results."""
+"""Columns of a history that are not results."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class StoredRun:
     scenario: str
     status: str
     epochs: int
-    """Epochs that it was asked for."""
+    """Epochs to train."""
     history: list[dict[str, float]]
     params: dict[str, Any]
     """Flag name -> value."""
@@ -51,7 +51,7 @@ class StoredRun:
 
     @property
     def epoch(self) -> int:
-        """Epochs that it has had."""
+        """Epochs trained so far."""
         return int(self.history[-1]["epoch"]) if self.history else 0
 
     @property
@@ -61,7 +61,7 @@ class StoredRun:
 
 
 def find_runs(places: list[Path]) -> list[Path]:
-    """The directories of runs among and below these places, in the order of their names."""
+    """The directories of runs among and below these paths, sorted by name."""
     found: dict[Path, None] = {}
     for place in places:
         if not place.is_dir():
@@ -114,7 +114,7 @@ def read_run(directory: Path) -> StoredRun:
 
 
 def read_history(directory: Path) -> list[dict[str, float]]:
-    """The rows of a run's history, empty if there is none yet; a value that is not there is left out."""
+    """The rows of a run's history, empty if there is none yet; missing values are skipped."""
     try:
         data = (directory / HISTORY_FILE).read_bytes()
         warn_if_changed(directory / HISTORY_FILE, data)
@@ -139,7 +139,7 @@ def _status(directory: Path, trainer: dict[str, Any], history: list[dict[str, fl
 
 
 def _stopped(folder: Path) -> bool:
-    """Whether the last checkpoint says that the training ended before its last epoch."""
+    """Whether the training was stopped before its last epoch, by its last checkpoint."""
     found = {step: path for path in folder.glob("*") if (step := step_of(path.name)) is not None}
     progress = _json(found[max(found)] / STATE_FILE).get("progress", {}) if found else {}
     return bool(isinstance(progress, dict) and progress.get("stopped") and progress.get("finished"))
@@ -148,7 +148,7 @@ def _stopped(folder: Path) -> bool:
 def is_running(directory: Path) -> bool:
     """Whether a process holds the lock of a run's directory.
 
-    The system's list of locks says it without taking the lock: a trainer that starts at this moment must not find it taken.
+    It reads the system's list of locks instead of taking the lock, which a trainer that starts at this moment would find taken.
     """
     path = directory / LOCK_FILE
     try:
@@ -179,7 +179,7 @@ def _json(path: Path) -> dict[str, Any]:
         value = json.loads(data)
     except (OSError, ValueError, RecursionError):
         return {}
-    if path.name != STATE_FILE:  # what a person may have changed
+    if path.name != STATE_FILE:  # a user may have edited it
         warn_if_changed(path, data)
     return value if isinstance(value, dict) else {}
 
@@ -188,7 +188,7 @@ CLASS = "class"
 
 
 def flat_values(trainer: dict[str, Any]) -> dict[str, Any]:
-    """The stored parameters of a run as flag name -> value; the choice of a class stands under the name of its place."""
+    """The stored parameters of a run as flag name -> value; the value of a class choice is the name of the class."""
     values: dict[str, Any] = {}
     _collect(trainer, (), values)
     return values
@@ -212,7 +212,7 @@ def _collect(value: Any, path: tuple[str, ...], values: dict[str, Any]) -> None:
 
 
 def flag_name(path: tuple[str, ...]) -> str:
-    """The name of a place of the tree: flat fields stand at the root, as their declarations say."""
+    """The flag of a path of the tree; flat fields are at the root."""
     if path[0] in ("scenario", "gen") and len(path) > 1:
         flat = _FLAT[path[0]].get(path[1])
         return ".".join([flat, *path[2:]] if flat else path)

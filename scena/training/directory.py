@@ -1,4 +1,4 @@
-"""The directory of a run: found free, created, locked against overwriting, with its log file."""
+"""The directory of a run: its paths, its lock and its log file."""
 
 import contextlib
 import fcntl
@@ -30,7 +30,7 @@ from scena.training.errors import TrainingError
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Holds the lock while the block runs. The system takes it back when the process ends, however it ends."""
+    """Holds the lock while the block runs. The system releases it when the process ends, however it ends."""
     handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         try:
@@ -38,7 +38,7 @@ def locked(directory: Path) -> Iterator[None]:
         except BlockingIOError:
             owner = os.pread(handle, 200, 0).decode(errors="replace").strip() or "another process"
             raise TrainingError(
-                f"{directory} is in use: {owner} trains in it. Wait until it has ended, or stop it."
+                f"{directory} is in use: {owner} trains in it. Wait until it ends, or stop it."
             ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
@@ -48,11 +48,11 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
-"""What shows that a directory already holds a run."""
+"""Files that show that a directory already holds a run."""
 
 
 def default_directory(scenario_name: str) -> Path:
-    """`runs/NAME-TIME`, a new one."""
+    """`runs/NAME-TIME`, with a number if it exists."""
     module, _, name = scenario_name.partition(":")
     parts = [part for part in module.split(".") if part != "scenario"]
     stem = f"{RUNS}/{parts[-1] if parts else name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -61,12 +61,12 @@ def default_directory(scenario_name: str) -> Path:
 
 
 def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
-    """Turns paths that a user gave, relative to the current folder, into those that are stored.
+    """Converts paths relative to the current folder into those that are stored.
 
     Args:
         directory: the run's directory.
         params: its parameters; changed in place.
-        before: the stored parameters, whose paths are settled already.
+        before: the stored parameters, whose paths are converted already.
     """
     for name in DIRECTORIES:
         path = getattr(params, name)
@@ -87,7 +87,7 @@ def refuse_used_directory(directory: Path) -> None:
     if found:
         raise TrainingError(
             f"{directory} already holds a run ({', '.join(found)}). Choose another --trainer.output_dir, "
-            f"go on with `scena resume {directory}`, or delete it."
+            f"continue it with `scena resume {directory}`, or delete it."
         )
 
 
@@ -106,7 +106,7 @@ def create_directory(directory: Path) -> None:
 
 
 def withdraw(directory: Path) -> None:
-    """Makes room for the same command again, put right: what failed before its first step is no run."""
+    """Removes the parameters of a run that failed before its first step, so that the command can be retried."""
     forget(directory / PARAMS_FILE)
 
 
@@ -115,12 +115,11 @@ def _no_link(path: str, flags: int) -> int:
 
 
 class _LogFile(logging.FileHandler):
-    """A log file that says once that it cannot be written, and never ends a training because of it."""
+    """A log file that reports once that it cannot be written, and never ends a training because of it."""
 
     _failed = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a line; opening the file may fail as well."""
         try:
             super().emit(record)
         except OSError:
@@ -130,29 +129,26 @@ class _LogFile(logging.FileHandler):
         return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_no_link)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
-        """Says it on the console, which has the same lines."""
         if not self._failed:
             self._failed = True
             sys.stderr.write(f"Cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
     def close(self) -> None:
-        """Closes the file; what could not be written before cannot be written now either."""
+        """Closes the file; errors were reported before."""
         with contextlib.suppress(OSError):
             super().close()
 
 
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
-    """Writes what Scena logs to `train.log` as well, while the block runs."""
+    """Copies Scena's log to `train.log` while the block runs."""
     directory.mkdir(parents=True, exist_ok=True)
     handler = _LogFile(directory / LOG_FILE, encoding="utf-8", delay=True)
     handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("scena")
     if log.level == logging.NOTSET:
         log.setLevel(os.environ.get("SCENA_LOG_LEVEL", "info").upper())
-    last_resort = (
-        LastResortHandler()
-    )  # Python's own is not used any more when there is a handler, if only one for a file
+    last_resort = LastResortHandler()  # with a handler, even one for a file, Python no longer uses its own
     log.addHandler(handler)
     log.addHandler(last_resort)
     try:

@@ -1,10 +1,10 @@
-"""Errors of a training that a user can put right."""
+"""Errors of a training that a user can fix."""
 
 from scena.errors import ScenaError
 
 
 class TrainingError(ScenaError, RuntimeError):
-    """A training cannot start or go on; the message says why, and where the last good state is."""
+    """A training cannot start or continue; the message names the reason and the last good checkpoint."""
 
 
 class CheckpointError(TrainingError):
@@ -15,8 +15,8 @@ class TrainingInterrupted(TrainingError):  # noqa: N818  (nothing went wrong)
     """A training was stopped by a signal or a time limit after its state was saved.
 
     Args:
-        message: what happened, and how to go on.
-        exit_status: what the program leaves with.
+        message: what happened, and how to resume.
+        exit_status: the exit status of the program.
     """
 
     label = ""

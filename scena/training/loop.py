@@ -1,4 +1,4 @@
-"""The training loop: epochs, blocks of steps, validations and checkpoints, each at its exact step."""
+"""The training loop: epochs, step blocks, validations and checkpoints, each at its exact step."""
 
 import math
 import time
@@ -27,7 +27,7 @@ LONGEST_BLOCK = 32
 
 
 def stacked(block: list[Batch], part: str) -> Arrays:
-    """The inputs or targets of the batches of a block as arrays with a leading axis of batches."""
+    """The inputs or targets of a step block as arrays with a leading axis of batches."""
     first: dict[str, Any] = getattr(block[0], part)
     if len(block) == 1:
         return {name: array[np.newaxis] for name, array in first.items()}
@@ -35,18 +35,18 @@ def stacked(block: list[Batch], part: str) -> Arrays:
 
 
 BLOCK_SECONDS = 0.05
-"""A block of compiled steps takes about this long: long enough to lose nothing to Python, short enough to react to a signal."""
+"""Target time of a step block: long enough to hide the cost of Python, short enough to react to a signal."""
 
 
 class TrainingLoop:
-    """Runs a training from where its progress stands to its end.
+    """Runs a training from its current progress to its end.
 
     Args:
         run: what is trained.
         callbacks: Keras callbacks, Scena's own among them.
-        validation: LAV on the prediction graph, if asked for.
-        state: takes checkpoints, and puts the state of callbacks back.
-        requests: says when the training should end before its time.
+        validation: LAV on the prediction graph, if enabled.
+        state: takes checkpoints and restores the state of callbacks.
+        requests: tells whether the training should stop early.
         check: called with the first batch before the first step.
     """
 
@@ -82,7 +82,7 @@ class TrainingLoop:
         """Trains until the last epoch, or until a callback sets `model.stop_training`.
 
         Raises:
-            StopRequested: the training has to end before its time; its state can be saved.
+            StopRequested: the training has to stop; its state can be saved.
         """
         run = self.run
         run.model.stop_training = False
@@ -106,9 +106,9 @@ class TrainingLoop:
         if progress.step_in_epoch == 0:
             run.model.reset_metrics()
             progress.logs = {}
-            self._changed()  # by this, and by what callbacks did at the end of the last epoch
+            self._changed()  # by the reset, and by callbacks at the end of the last epoch
         elif progress.pending and not self._at_end_of_epoch():
-            self._inside_epoch()  # the process that took this step ended before it could do this
+            self._inside_epoch()  # the process that took this step ended before its validation
         while block := self._next_batches():
             if self._check is not None:
                 self._check(block[0])
@@ -154,7 +154,7 @@ class TrainingLoop:
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def _next_block(self) -> int:
-        """How many steps the next block may have: up to the end of the epoch or the next event, whichever is first."""
+        """The length of the next step block: up to the end of the epoch or the next event, whichever is first."""
         run = self.run
         longest = run.params.steps_per_execution or self._block
         if run.steps_per_epoch is not None:
@@ -165,18 +165,18 @@ class TrainingLoop:
         for callback in self._own:
             until = callback.steps_until_weights(run.progress.step)
             longest = longest if until is None else min(longest, until)
-        # a callback of Keras does not say whether it looks at the weights, so it sees each step at once
+        # a Keras callback may look at the weights after each step, so blocks have one step
         return min(longest, 1) if self._foreign_watching else longest
 
     def _next_batches(self) -> list[Batch]:
-        """The batches of the next block; none at the end of the epoch."""
+        """The batches of the next step block; empty at the end of the epoch."""
         if self._following is None:
             self._following = self._fetch()
         block, self._following = self._following, None
         return block
 
     def _at_end_of_epoch(self) -> bool:
-        """Whether the last step was the epoch's last: without a known length, only the attempt to get more shows it."""
+        """Whether the last step was the epoch's last; without a known length, fetches the next block to find out."""
         if self.run.steps_per_epoch is not None:
             return self.run.progress.step_in_epoch >= self.run.steps_per_epoch
         if self._following is None:
@@ -225,18 +225,18 @@ class TrainingLoop:
         progress.logs = dict(steps[-1])
         for callback in self._own:
             callback.on_block_end(len(block), steps[-1])
-        # the first call compiles: its time says nothing about a step
+        # the first call compiles, so its time is not that of a step
         self._block = 2 if self._block == 1 else max(1, min(LONGEST_BLOCK, round(BLOCK_SECONDS / seconds)))
 
     def _steps(self, block: list[Batch]) -> list[dict[str, float]]:
-        """Takes the steps; returns each one's logs."""
+        """Takes the steps of a block; returns the logs of each."""
         replica_group = self.run.replica_group
         if replica_group is None:
             return self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
         logs = replica_group.train(block)
         if replica_group.asked_to_stop:
             self._requests.ask("a signal to another worker")
-        if self._foreign_watching:  # it is called after this step, and may change weights
+        if self._foreign_watching:  # they run after this step and may change weights
             self._changed()
         return logs
 
@@ -244,7 +244,7 @@ class TrainingLoop:
         if self.run.replica_group is not None:
             self.run.replica_group.changed()
 
-    # ---- now and then ----------------------------------------------------------------------------------------------
+    # ---- periodic work ---------------------------------------------------------------------------------------------
 
     def _inside_epoch(self) -> None:
         logs = self._validate(val=self._due("val"), lav=self._due("lav"))
@@ -292,7 +292,7 @@ class TrainingLoop:
                 logs |= {f"{prefix}{key}": value for key, value in numbers.items()}
                 data |= {f"{prefix}{key}": value for key, value in more.items()}
             self._last_time["lav"] = time.monotonic()
-        # only now, when nothing can be interrupted any more: what is written here must not be written again after a resume
+        # last, when nothing can be interrupted any more: a resumed run must not write these again
         if data:
             for callback in self._own:
                 callback.on_data(data)
@@ -302,7 +302,7 @@ class TrainingLoop:
         return logs
 
     def _run_validation(self) -> tuple[dict[str, float], dict[str, Any]]:
-        """Validates with the training graph; the running values of the training are put back afterwards.
+        """Validates with the training graph and restores the running metrics of the training.
 
         Returns numbers, and what metrics give for TensorBoard.
         """
@@ -316,7 +316,7 @@ class TrainingLoop:
             if self.run.replica_group is None:
                 logs = self._validated(pipeline)
                 shown = model.data_results()
-            else:  # no process has the state of the whole validation
+            else:  # no single process has the metrics of the whole validation
                 logs = self.run.replica_group.validate(pipeline)
         finally:
             self._changed()
@@ -356,14 +356,14 @@ class TrainingLoop:
             check_labels(batch, self._label_counts)
 
     def _check_finite(self, logs: dict[str, float], block: list[Batch]) -> None:
-        """Stops at data that makes the validation worthless; a model that diverges is the training's matter."""
+        """Raises if bad data makes the loss not finite; a diverging model is reported by the training steps."""
         if self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0)):
             why = next((found for batch in block if (found := not_finite(batch))), "")
             if why:
-                raise TrainingError(f"The loss of the validation is {logs['loss']}: {why}.")
+                raise TrainingError(f"The validation loss is {logs['loss']}: {why}.")
 
     def _counted(self, samples: int) -> None:
-        """Called after each batch of LAV, which may take long enough to be stopped."""
+        """Called after each batch of LAV, so that a long LAV can be stopped."""
         del samples
         self._requests.check()
 

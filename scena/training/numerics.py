@@ -1,4 +1,4 @@
-"""Naming the first tensor that is not finite."""
+"""Errors of a step that name bad data or the first tensor that is not finite."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ LIBRARIES = re.compile(r"packages/|tensorflow/|/tensorflow|keras/src|scena/(mode
 
 @contextmanager
 def checked_numerics(on: bool) -> Iterator[None]:
-    """While the block runs, TensorFlow checks the result of each operation that is compiled in it."""
+    """Lets TensorFlow check the result of each operation that is compiled in the block."""
     if not on:
         yield
         return
@@ -32,7 +32,7 @@ def checked_numerics(on: bool) -> Iterator[None]:
 
 @contextmanager
 def naming_bad_tensors(block: list[Batch]) -> Iterator[None]:
-    """Turns TensorFlow's message about a tensor that is not finite into an error that names it."""
+    """Converts TensorFlow's error about a tensor that is not finite into one that names it."""
     try:
         yield
     except tf.errors.InvalidArgumentError as error:
@@ -45,10 +45,10 @@ def naming_bad_tensors(block: list[Batch]) -> Iterator[None]:
 
 @contextmanager
 def explaining_step(block: list[Batch], what: str) -> Iterator[None]:
-    """Turns an error of a step, whatever its cause, into one line.
+    """Converts an error of a step into one line.
 
     Args:
-        block: the batches that it computes.
+        block: its batches.
         what: the step, for the message.
     """
     with naming_bad_data(block, what), naming_bad_tensors(block):
@@ -56,7 +56,7 @@ def explaining_step(block: list[Batch], what: str) -> Iterator[None]:
 
 
 def describe(message: str) -> str:
-    """TensorFlow's page-long message in one sentence: operation, layer, shape, and the line of code that made it."""
+    """Shortens TensorFlow's message to one sentence: operation, layer, shape, and the line of code."""
     operation = re.search(r'output \d+ of (?:graph|eagerly-executing) op "?([^\s"]+)', message)
     shape = re.search(r"^\s*shape:\s*(\(.*?\))", message, re.MULTILINE)
     source = re.search(r"Input tensors?:\s*.*?Tensor\(\"([^\"]+)\"", message, re.DOTALL)

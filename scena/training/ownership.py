@@ -1,4 +1,4 @@
-"""Which directories belong to a run: it never writes into, or removes from, what is another's.
+"""Which directories belong to a run, so that it never writes to or removes files of another run.
 
 A run has an identity, drawn when it starts and stored with its parameters; its checkpoints carry it. Directories outside the
 run's own (`checkpoint_dir`, `log_dir`, `export_dir`, `best_dir`) hold a file that names the run that uses them.
@@ -15,18 +15,18 @@ from typing import Any
 from scena.storage.durable import write_file
 from scena.storage.run_layout import DIRECTORIES, OWNER_FILE, PARAMS_FILE, RunPaths, run_paths, step_of
 from scena.training.checkpoint.event_files import cut_back
-from scena.training.directory import locked
+from scena.training.directory import locked, withdraw
 from scena.training.errors import TrainingError
 
 
 def run_identity(directory: Path) -> str:
-    """The identity of the run in a directory, empty if it has none."""
-    found = _json(directory / PARAMS_FILE).get("run")
+    """The identity of the run in a directory; empty if it has none."""
+    found = read_json(directory / PARAMS_FILE).get("run")
     return found if isinstance(found, str) else ""
 
 
 def paths_outside(directory: Path, params: Any) -> dict[str, str]:
-    """The places outside its directory that a run writes to, by the flag that names each."""
+    """The paths outside its directory that a run writes to, by flag."""
     own = directory.resolve()
     places = dict(zip(DIRECTORIES, run_paths(directory, params)[1:], strict=True))
     if params.best_dir is None:  # it goes where the exports go
@@ -41,27 +41,27 @@ def paths_outside(directory: Path, params: Any) -> dict[str, str]:
 
 
 def flags_for(places: dict[str, str]) -> str:
-    """These places as words of a command line, each with a space before it."""
+    """These paths as flags of a command line, each with a leading space."""
     return "".join(f" --{flag} {shlex.quote(place)}" for flag, place in places.items())
 
 
 def forget_paths(params: Any, places: dict[str, str]) -> None:
-    """Takes stored places out of parameters, so that only the user's own flags name them."""
+    """Removes stored paths from parameters, so that only the user's own flags set them."""
     for flag in places:
         owner, name = _owner(params, flag)
         setattr(owner, name, None)
 
 
 def check_repeated(directory: Path, params: Any, places: dict[str, str], words: Sequence[str]) -> None:
-    """Refuses to write to stored places outside a run's directory that the user has not named again.
+    """Refuses to write to stored paths outside a run's directory that the user has not repeated.
 
     Raises:
-        TrainingError: one was not named.
+        TrainingError: a path was not repeated.
     """
     missing = {flag: place for flag, place in places.items() if getattr(*_owner(params, flag)) is None}
     if missing:
         raise TrainingError(
-            f"The run in {directory} writes to places outside its directory; name them again if you trust it: "
+            f"The run in {directory} writes to paths outside its directory; repeat them if you trust it: "
             f"scena resume {shlex.join(words)}{flags_for(missing)}"
         )
 
@@ -73,34 +73,42 @@ def _owner(params: Any, flag: str) -> tuple[Any, str]:
 
 @contextmanager
 def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
-    """Holds the directories of a run outside its own while the block runs.
+    """Locks the directories outside the run's own while the block runs.
 
     Args:
         directory: the run's directory.
-        params: its parameters, with settled paths.
-        fresh: whether the run is new, so that nothing in them can be its own.
+        params: its parameters, with converted paths.
+        fresh: whether the run is new, so that it owns no file there yet; if it fails, its parameters are removed again.
 
     Raises:
-        TrainingError: one cannot be written, is another run's, or holds what the run would overwrite.
+        TrainingError: one cannot be written, belongs to another run, or holds files that the run would overwrite.
     """
-    paths = run_paths(directory, params)
     with ExitStack() as stack:
-        for flag, place in _claims(directory, params).items():
-            try:
-                place.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locked(place))
-                _check_owner(place, directory, flag)
-                if fresh:
-                    _check_free(paths, place, flag)
-                owner = {"run": run_identity(directory), "directory": str(directory.absolute())}
-                write_file(place / OWNER_FILE, json.dumps(owner))
-            except OSError as error:
-                raise TrainingError(f"Cannot write to --{flag} {place}: {error.strerror or error}.") from error
+        try:
+            for flag, place in _claims(directory, params).items():
+                _claim(stack, place, flag, directory, params, fresh=fresh)
+        except TrainingError:
+            if fresh:
+                withdraw(directory)
+            raise
         yield
 
 
+def _claim(stack: ExitStack, place: Path, flag: str, directory: Path, params: Any, *, fresh: bool) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(locked(place))
+        _check_owner(place, directory, flag)
+        if fresh:
+            _check_free(run_paths(directory, params), place, flag)
+        owner = {"run": run_identity(directory), "directory": str(directory.absolute())}
+        write_file(place / OWNER_FILE, json.dumps(owner))
+    except OSError as error:
+        raise TrainingError(f"Cannot write to --{flag} {place}: {error.strerror or error}.") from error
+
+
 def release(directory: Path, params: Any) -> None:
-    """Gives up the directories outside of a run that failed before its first step."""
+    """Releases the directories of a run that failed before its first step."""
     for place in _claims(directory, params).values():
         (place / OWNER_FILE).unlink(missing_ok=True)
         if place == run_paths(directory, params).logs.resolve():
@@ -108,14 +116,14 @@ def release(directory: Path, params: Any) -> None:
 
 
 def _claims(directory: Path, params: Any) -> dict[str, Path]:
-    """The directories outside, each once."""
+    """The outside directories, each once."""
     outside = paths_outside(directory, params)
     places = {flag: Path(place) for flag, place in outside.items() if flag.startswith("trainer.")}
     return {flag: place for flag, place in places.items() if flag == next(f for f, p in places.items() if p == place)}
 
 
 def _check_owner(place: Path, directory: Path, flag: str) -> None:
-    owner = _json(place / OWNER_FILE)
+    owner = read_json(place / OWNER_FILE)
     identity, where = owner.get("run"), owner.get("directory")
     if not owner or not isinstance(where, str):
         return
@@ -127,7 +135,7 @@ def _check_owner(place: Path, directory: Path, flag: str) -> None:
 
 
 def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
-    """Refuses to start where files lie that the run would take for its own."""
+    """Refuses a directory with files that the run would take for its own."""
     taken = [
         path
         for path in (paths.best, paths.export, paths.tensorboard)
@@ -137,11 +145,12 @@ def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
         taken += sorted(place / name for name in os.listdir(place) if step_of(name) is not None)
     if taken:
         raise TrainingError(
-            f"--{flag} {place} already holds {taken[0].name}, which is not this run's. Choose a directory without it."
+            f"--{flag} {place} already holds {taken[0].name} of another run. Choose a directory without it."
         )
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; empty if the file is missing or damaged."""
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -65,38 +65,36 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     samples_per_epoch: int | None = param(
         None, ge=1, le=10**12, help="samples that make one epoch (default: the whole data set)"
     )
-    val_every_n: Trigger = param(Trigger(1), help="validate every so often: 1, 2epochs, 200steps, 10min (0: never)")
-    lav_every_n: Trigger = param(Trigger(0), help="LAV, with the evaluator, every so often (0: never)")
+    val_every_n: Trigger = param(Trigger(1), help="how often to validate: 1, 2epochs, 200steps, 10min (0: never)")
+    lav_every_n: Trigger = param(Trigger(0), help="how often to run LAV, with the evaluator (0: never)")
     checkpoint_every: Trigger = param(
-        Trigger(1), help="write a checkpoint every so often (0: never)", affects_results=False
+        Trigger(1), help="how often to write a checkpoint (0: never)", affects_results=False
     )
     keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep", affects_results=False)
     keep_every_checkpoint: int = param(
-        0, ge=0, help="keep every so-manieth checkpoint for good (0: none)", affects_results=False
+        0, ge=0, help="keep every Nth checkpoint permanently (0: none)", affects_results=False
     )
     time_limit: Duration = param(
         Duration(0, "seconds"),
-        help="save and leave with status 75 after this time, such as 3h (0s: never); `scena resume` goes on",
+        help="save and exit with status 75 after this time, such as 3h (0s: never); `scena resume` continues",
         affects_results=False,
     )
     checkpoint_dir: Path | None = param(
-        None, help="where checkpoints go (default: OUTPUT_DIR/checkpoint)", affects_results=False
+        None, help="directory of checkpoints (default: OUTPUT_DIR/checkpoint)", affects_results=False
     )
-    checkpoint_name: str = param(
-        "", help="what checkpoints are called: NAME-STEP (default: STEP)", affects_results=False
-    )
+    checkpoint_name: str = param("", help="name of checkpoints: NAME-STEP (default: STEP)", affects_results=False)
     log_dir: Path | None = param(
-        None, help="where train.log and tensorboard/ go (default: OUTPUT_DIR)", affects_results=False
+        None, help="directory of train.log and tensorboard/ (default: OUTPUT_DIR)", affects_results=False
     )
     export_dir: Path | None = param(
-        None, help="where best/ and export/ go (default: OUTPUT_DIR)", affects_results=False
+        None, help="directory of best/ and export/ (default: OUTPUT_DIR)", affects_results=False
     )
     best: BestBy | None = param(
         None,
-        help="what makes a model the best: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: as the model says)",
+        help="the value that selects the best model: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: the model's own)",
     )
     best_dir: Path | None = param(
-        None, aliases=["best_model_dir"], help="where best/ goes (default: where export/ goes)", affects_results=False
+        None, aliases=["best_model_dir"], help="directory of best/ (default: that of export/)", affects_results=False
     )
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best", affects_results=False)
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export", affects_results=False)
@@ -105,20 +103,20 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         help="read exports back when they are written, and compare their outputs with those of the model in memory",
         affects_results=False,
     )
-    scale_epoch_size: float = param(1.0, gt=0, le=1e6, help="factor of the length of an epoch")
-    lav_min_epoch: int = param(0, ge=0, help="no LAV before this epoch (the last one always has it)")
+    scale_epoch_size: float = param(1.0, gt=0, le=1e6, help="factor on the number of steps in an epoch")
+    lav_min_epoch: int = param(0, ge=0, help="no LAV before this epoch, except in the last one")
     ema_decay: float = param(
         0.0,
         ge=-1,
         lt=1,
         aliases=["calc_ema"],
-        help="rate of a moving average of the weights, used for validation and exports (0: none, -1: from the number of steps)",
+        help="decay of a moving average of the weights, used for validation and exports (0: none, -1: from the number of steps)",
     )
     no_train_scope: str | None = param(
-        None, help="regular expression on layer paths: these layers, and all inside them, are not trained"
+        None, help="regular expression on layer paths: freeze these layers and all inside them"
     )
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = param(
-        "float32", help="what layers compute in; weights, losses and outputs stay float32"
+        "float32", help="precision of the layers; weights, losses and outputs stay float32"
     )
     input_gradient_penalty: float = param(
         0.0,
@@ -132,25 +130,25 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         affects_results=False,
     )
     xla: bool = param(False, help="compile steps with XLA", one_device=True)
-    deterministic: bool = param(False, help="only operations that give the same bits each time; slower on GPUs")
+    deterministic: bool = param(False, help="use only operations that give the same bits each time; slower on GPUs")
     steps_per_execution: int | None = param(
         None,
         ge=1,
-        help="steps in one compiled block (default: chosen by the time a step takes; results never depend on it)",
+        help="steps per compiled call (default: chosen by the time a step takes; results never depend on it)",
         affects_results=False,
     )
     random_seed: int | None = param(
-        None, ge=0, lt=2**32, help="makes weights, order and augmentation repeatable (default: drawn, and stored)"
+        None, ge=0, lt=2**32, help="seed of weights, order and augmentation (default: drawn at random, and stored)"
     )
     force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model", one_device=True)
     profile: bool = param(
         False,
-        help="record some steps for TensorBoard's Profile tab (extra 'profile')",
+        help="profile some steps for TensorBoard's Profile tab (extra 'profile')",
         affects_results=False,
         backends=["tensorflow"],
     )
     profile_steps: list[int] = param(
-        [10, 29], ge=1, help="the first and the last step that are recorded", affects_results=False
+        [10, 29], ge=1, help="the first and the last step to profile", affects_results=False
     )
     sanity_check: bool = param(
         True,
@@ -170,7 +168,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
 
     callbacks: list[CallbackParams] = param(
         [],
-        help="callbacks and trackers beside Scena's own: from a module of yours (--import) or from an installed plugin",
+        help="further callbacks and trackers, from your own module (--import) or an installed plugin",
     )
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")
@@ -184,12 +182,14 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
 
     def __post_init__(self) -> None:
         if -1 < self.ema_decay < 0:
-            raise ValueError(f"ema_decay is a rate from 0 to 1, or -1 for an automatic one; received {self.ema_decay}")
+            raise ValueError(
+                f"ema_decay must be from 0 to below 1, or -1 for an automatic value; received {self.ema_decay}"
+            )
         if self.xla and self.force_eager:
-            raise ValueError("xla and force_eager exclude each other: XLA compiles what eager mode runs op by op")
+            raise ValueError("choose one of xla and force_eager: XLA compiles what eager mode runs op by op")
         if "/" in self.checkpoint_name or self.checkpoint_name.startswith((".", "-")):
             raise ValueError(
-                f"checkpoint_name is the first part of a folder's name, such as model.ckpt; received {self.checkpoint_name!r}"
+                f"checkpoint_name must be the first part of a folder name, such as model.ckpt; received {self.checkpoint_name!r}"
             )
         check_steps("profile_steps", self.profile_steps)
         for callback in self.callbacks:

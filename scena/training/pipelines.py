@@ -38,7 +38,7 @@ TVal = TypeVar("TVal", bound=DataGeneratorParams)
 
 
 class TrainerPipelineParamsBase(Params, abstract=True):
-    """The data of a training. Subclass it and say where the samples come from."""
+    """The data of a training. Subclass it and implement `train_gen` and `val_gen`."""
 
     train: DataPipelineParams = param(flat=True, help="how training batches are made")
     val: DataPipelineParams = param(flat=True, help="how validation batches are made")
@@ -52,7 +52,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
         raise NotImplementedError(f"{type(self).__name__} must implement val_gen(self).")
 
     def lav_gen(self) -> dict[str, DataGeneratorParams]:
-        """The sources that LAV runs on during training, by name; one set of results each."""
+        """The sources of LAV during training, by name; each gives its own results."""
         source = self.val_gen()
         return {} if source is None else source.parts()
 
@@ -67,16 +67,14 @@ class TrainerPipelineParamsBase(Params, abstract=True):
 
 
 class TrainValParams(TrainerPipelineParamsBase, Generic[TSource]):
-    """One source for both: its generator sees from its mode whether training or validation samples are wanted."""
+    """One source for training and validation; its generator knows from its mode which samples to give."""
 
     train_val: TSource = param(flat="data", help="the data set")
 
     def train_gen(self) -> DataGeneratorParams:
-        """The shared source."""
         return self.train_val.for_training()
 
     def val_gen(self) -> DataGeneratorParams | None:
-        """The shared source."""
         return self.train_val.for_validation()
 
 
@@ -87,16 +85,14 @@ class TrainerPipelineParams(TrainerPipelineParamsBase, Generic[TTrain, TVal]):
     val_source: TVal = param(flat="val", help="the validation data")
 
     def train_gen(self) -> DataGeneratorParams:
-        """The training source."""
         return self.train_source
 
     def val_gen(self) -> DataGeneratorParams | None:
-        """The validation source."""
         return self.val_source
 
 
 class ImagePipelines(TrainerPipelineParamsBase):
-    """Images by the name of a data set, from record files, a folder, or arrays; `--train` and `--val` say what differs."""
+    """Images by the name of a data set, from record files, a folder, or arrays; `--train` and `--val` set what differs."""
 
     train: ImagePipelineParams = param(flat=True, help="how training batches are made")
     val: ImagePipelineParams = param(flat=True, help="how validation batches are made")
@@ -105,9 +101,8 @@ class ImagePipelines(TrainerPipelineParamsBase):
     )
 
     def train_gen(self) -> DataGeneratorParams:
-        """The data set, with the split of the training."""
         return self.source.shared(PipelineMode.TRAINING, self.train.split or self.source.split, self.val.split)
 
     def val_gen(self) -> DataGeneratorParams | None:
-        """The data set, with the split of the validation: never, unless named, what is trained on."""
+        """The data set with the validation split; never the training samples unless the split is named."""
         return self.source.shared(PipelineMode.EVALUATION, self.train.split or self.source.split, self.val.split)

@@ -1,4 +1,4 @@
-"""From parameters to a run that is ready to train: seeds, precision, network, first weights, optimizer, compiled step."""
+"""From parameters to a run that is ready to train: seeds, precision, model, initial weights, optimizer, compiled step."""
 
 import logging
 import math
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 AUTOMATIC = -1.0
 SHARE = 0.1
-"""The automatic average remembers about this share of all updates: the last tenth."""
+"""The automatic average spans about this share of all updates: the last tenth."""
 SLOWEST = 0.9999
 
 
@@ -42,14 +42,14 @@ def prepare_run(
     layers: list[LayerState] | None = None,
     channel: "ControlChannel | None" = None,
 ) -> TrainingRun:
-    """Builds everything that a training consists of, in an order that makes the seed decide all of it.
+    """Builds all parts of a training, in an order in which the seed determines all of them.
 
     Args:
         params: all parameters.
         scenario: what is trained.
         directory: the run's directory.
-        layers: what layers keep beside their variables in the checkpoint that the run goes on from; None for a new run, whose first
-            weights are then set.
+        layers: what layers keep beside their variables in the checkpoint to resume from; None for a new run, whose initial weights
+            are then set.
         channel: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
@@ -72,8 +72,8 @@ def prepare_run(
             starter = params.warmstart.create(scenario)
             starter.apply(built.root.weights)
             starter.apply_layers(all_layers)
-            keras.utils.set_random_seed(seed)  # a model that was built to read its weights must not change what follows
-        all_layers.read()  # what cannot be stored is found now, not at the first checkpoint
+            keras.utils.set_random_seed(seed)  # building a model to read its weights must not change what follows
+        all_layers.read()  # finds now, not at the first checkpoint, what cannot be stored
     else:
         all_layers.quantize(layers)
     quantized = [] if channel is None else channel.agree(all_layers)
@@ -115,7 +115,7 @@ def prepare_run(
 
 
 def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:
-    """The model of a training step, with what the trainer adds to its loss."""
+    """The model of a training step, with the penalties that the trainer adds to its loss."""
     if not params.input_gradient_penalty:
         return built.training_model()
     from scena.backends.tensorflow.penalty import with_input_gradient_penalty
@@ -147,7 +147,7 @@ def compile_model(
 
 
 def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
-    """How many steps an epoch has, or None if only reading all data shows it."""
+    """The number of steps in an epoch; None if it is known only after reading all data."""
     size = params.gen.train.batch_size
     if params.samples_per_epoch is not None:
         return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)
@@ -157,7 +157,7 @@ def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
     if params.scale_epoch_size != 1:
         if steps is None:
             raise TrainingError(
-                "--trainer.scale_epoch_size needs to know how many samples there are, and this source does not say. "
+                "--trainer.scale_epoch_size needs the number of samples, which this source does not know. "
                 "Give --trainer.samples_per_epoch instead."
             )
         return max(1, round(steps * params.scale_epoch_size))
@@ -165,13 +165,13 @@ def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
 
 
 def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
-    """The schedule of the learning rate, for this many steps in an epoch."""
+    """The schedule of the learning rate for epochs of this many steps."""
     rate = params.learning_rate
     if steps is None and (
         not isinstance(rate, Constant | ReduceOnPlateau) or (rate.warmup.unit == "epochs" and rate.warmup)
     ):
         raise TrainingError(
-            f"--learning_rate {type(rate).__name__} counts epochs, but this source does not say how many samples an epoch has. "
+            f"--learning_rate {type(rate).__name__} counts epochs, but this source does not know how many samples an epoch has. "
             "Give --trainer.samples_per_epoch."
         )
     return rate.create(steps or 1, params.epochs)
@@ -185,7 +185,7 @@ def create_average(params: TrainerParams[Any, Any], steps_per_epoch: int | None)
         return MovingAverage(params.ema_decay)
     if steps_per_epoch is None:
         raise TrainingError(
-            "--trainer.ema_decay -1 is computed from the number of steps, which this source does not tell. "
+            "--trainer.ema_decay -1 is computed from the number of steps, which this source does not know. "
             "Give a rate, for example 0.99, or --trainer.samples_per_epoch."
         )
     inner = params.optimizer.inner if isinstance(params.optimizer, Lookahead) else params.optimizer
@@ -194,12 +194,12 @@ def create_average(params: TrainerParams[Any, Any], steps_per_epoch: int | None)
 
 
 def automatic_decay(updates: int) -> float:
-    """The rate whose average remembers about a tenth of all updates of the weights."""
+    """The decay whose average spans about a tenth of all updates of the weights."""
     return min(1 - 1 / max(SHARE * updates, 1.0), SLOWEST)
 
 
 def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
-    """Makes the layers whose whole path matches, and all layers inside them, not trainable; returns the matched paths.
+    """Freezes the layers whose whole path matches, and all layers inside them; returns the matched paths.
 
     Args:
         root: the layer that holds all others.

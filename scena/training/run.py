@@ -1,4 +1,4 @@
-"""`TrainingRun`: what one training consists of while it runs; the loop, the callbacks and the checkpoints share it."""
+"""`TrainingRun`: the parts of a running training, shared by the loop, the callbacks and the checkpoints."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ KINDS = ("data", "step", "validation", "checkpoint")
 
 
 class Stopwatch:
-    """Adds up seconds by kind of work; what is not in `KINDS` counts as the rest."""
+    """Adds up seconds by kind of work; anything not in `KINDS` is the rest."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(KINDS, 0.0)
@@ -56,7 +56,7 @@ class Stopwatch:
 
 @dataclass
 class Progress:
-    """How far a training has come; stored in every checkpoint."""
+    """How far a training is; stored in every checkpoint."""
 
     epoch: int = 0
     """Completed epochs."""
@@ -65,25 +65,25 @@ class Progress:
     step_in_epoch: int = 0
     cursor: Cursor = field(default_factory=Cursor)
     logs: dict[str, float] = field(default_factory=dict)
-    """What the last step of the current epoch logged."""
+    """The logs of the last step of the current epoch."""
     pending: bool = False
-    """Whether what is due after the last step (a validation) has not been done yet."""
+    """Whether a validation that is due after the last step has not run yet."""
     validated: dict[str, float] | None = None
-    """The epoch's values, once its validation is done and only its LAV is not."""
+    """The epoch's values, if its validation is done and its LAV is not."""
     stopped: bool = False
     """Whether the training ended before its last epoch, by early stopping or another callback."""
     finished: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The progress as plain data."""
         return {**asdict(self), "cursor": self.cursor.to_json()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Progress":
-        """From plain data.
+        """Reads what `to_json` returned.
 
         Raises:
-            msgspec.ValidationError: it is not what `to_json` wrote.
+            msgspec.ValidationError: it is something else.
         """
         plain = msgspec.convert({**data, "cursor": None}, _PlainProgress)
         cursor = Cursor.from_json(msgspec.convert(data.get("cursor"), dict[str, Any]))
@@ -104,7 +104,7 @@ class _PlainProgress(msgspec.Struct):
 
 @dataclass
 class TrainingRun:
-    """Everything a running training consists of."""
+    """The parts of a running training."""
 
     params: TrainerParams[Any, Any]
     scenario: "ScenarioBase[Any, Any]"
@@ -117,25 +117,25 @@ class TrainingRun:
     steps_per_epoch: int | None
     progress: Progress = field(default_factory=Progress)
     resumed_from: Path | None = None
-    """The directory of the checkpoint that this process went on from."""
+    """The directory of the checkpoint that this process resumed from."""
     extra_variables: "dict[str, list[keras.Variable]]" = field(default_factory=dict)
-    """Further groups of variables for checkpoints, beside those of model, optimizer, metrics and callbacks."""
+    """More groups of variables for checkpoints, beside model, optimizer, metrics and callbacks."""
 
     code: Fingerprints = field(default_factory=dict)
-    """The code as it was when the training began; a file that is edited while it runs changes nothing in this process."""
+    """Fingerprints of the code when the training began; later edits of a file do not change this process."""
 
     schedule: Any = None
-    """The learning rate's schedule."""
+    """The schedule of the learning rate."""
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     """Where the time goes."""
     average: "MovingAverage | None" = None
     """The moving average of the weights, if there is one."""
 
     replica_group: "ReplicaGroup | None" = None
-    """All replicas, if the training uses several devices or processes; it trains instead of the engine then."""
+    """All replicas, if the training uses several devices or processes; it then trains instead of the engine."""
 
     verification: "Verification | None" = None
-    """Compares exports with the model in memory, if that is asked for."""
+    """Compares exports with the model in memory, with --trainer.verify_export."""
 
     retraces: "list[Callable[[], None]]" = field(default_factory=list)
     """Called when a layer has replaced a tensor that compiled functions hold."""
@@ -144,27 +144,27 @@ class TrainingRun:
     """All that accompanies the training, Scena's own first."""
 
     requested: set[str] = field(default_factory=set)
-    """What callbacks asked for and has not been done yet: "val", "lav", "checkpoint"."""
+    """Pending requests of callbacks: "val", "lav", "checkpoint"."""
 
     def callback(self, kind: type[TCallback]) -> TCallback | None:
         """The first callback of a class, if there is one."""
         return next((callback for callback in self.callbacks if isinstance(callback, kind)), None)
 
     def request_checkpoint(self) -> None:
-        """Asks for a checkpoint after the current block of steps."""
+        """Requests a checkpoint after the current step block."""
         self.requested.add("checkpoint")
 
     def request_validation(self) -> None:
-        """Asks for a validation after the current block of steps."""
+        """Requests a validation after the current step block."""
         self.requested.add("val")
 
     def request_stop(self) -> None:
-        """Asks to end the training after the current block of steps, as early stopping does."""
+        """Requests the end of the training after the current step block, as early stopping does."""
         self.model.stop_training = True
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """While the block runs, the model has its averaged weights, if there are any: for validation, LAV and export."""
+        """Gives the model its averaged weights, if there are any, while the block runs: for validation, LAV and export."""
         from scena.model.state.layer_state import Layers
 
         layers = Layers(self.built.root, self.model)

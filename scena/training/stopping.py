@@ -1,4 +1,4 @@
-"""Stopping a training cleanly: by SIGTERM or SIGINT, or when its time is over."""
+"""Stopping a training cleanly: on SIGTERM or SIGINT, or at its time limit."""
 
 import logging
 import signal
@@ -12,21 +12,21 @@ from scena.signals import noticing_stop_signals
 logger = logging.getLogger(__name__)
 
 TIME_IS_UP = 75
-"""The exit status after a time limit: "temporary failure" in sysexits.h, so that a job script can tell it from an error."""
+"""The exit status at the time limit: EX_TEMPFAIL of sysexits.h, so that a job script can tell it from an error."""
 
 
 class StopRequested(BaseException):
-    """Ends the training loop between two steps or in a validation; the state is good to be saved.
+    """Ends the training loop between two steps or in a validation; the state can be saved.
 
-    As little an Exception as KeyboardInterrupt: nobody on its way may take it for an error.
+    Derives from BaseException so that `except Exception` does not swallow it.
     """
 
 
 class StopRequests:
-    """Knows whether the training should end, and why.
+    """Whether the training should end, and why.
 
     Args:
-        time_limit: seconds after which it should; None for never.
+        time_limit: seconds after which it should end; None for no limit.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
@@ -36,7 +36,7 @@ class StopRequests:
 
     @property
     def reason(self) -> str | None:
-        """Why the training should end, or None if it should not."""
+        """Why the training should end; None if it should not."""
         if self._signal is not None:
             return signal.Signals(self._signal).name
         if self._asked is not None:
@@ -45,13 +45,13 @@ class StopRequests:
 
     @property
     def exit_status(self) -> int:
-        """The status to leave with: 128 + the number of the signal, as shells have it, or 75 for the time limit."""
+        """128 + the number of the signal, as in shells, or 75 for the time limit."""
         if self._signal is None:
             return TIME_IS_UP if self._asked is None else 128 + signal.SIGTERM
         return 128 + self._signal
 
     def ask(self, reason: str) -> None:
-        """Asks for the end of the training, as a signal would."""
+        """Requests the end of the training, as a signal would."""
         self._asked = reason
 
     def check(self) -> None:
@@ -60,7 +60,7 @@ class StopRequests:
             raise StopRequested
 
     def listening(self) -> AbstractContextManager[None]:
-        """Takes notice of the signals while the block runs."""
+        """Handles the signals while the block runs."""
         return noticing_stop_signals(self._notice)
 
     def _notice(self, number: int, frame: FrameType | None) -> None:

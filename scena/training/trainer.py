@@ -1,10 +1,9 @@
-"""`Trainer`: sets up a run from its parameters, trains it, and writes its results."""
+"""`Trainer`: sets up a run from its parameters, trains it and writes its results."""
 
 import logging
 import random
 import shlex
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -77,14 +76,14 @@ class Trainer:
         """Runs the training and returns its history, one dict of values per epoch.
 
         Args:
-            callbacks: any Keras callbacks to run beside Scena's own.
-            resume: go on from a checkpoint of the output directory instead of starting anew. Parameters may differ from the stored
-                ones: what changes is said and recorded.
-            start: which checkpoint to go on from: the latest, that of the best model, or that of a step.
+            callbacks: Keras callbacks to run beside Scena's own.
+            resume: continue from a checkpoint of the output directory instead of starting a new run. Parameters may differ from
+                the stored ones: changes are logged and recorded.
+            start: the checkpoint to resume from: the latest, that of the best model, or that of a step.
             strict: raise an error instead of a warning if the code has changed since the checkpoint was written.
 
         Raises:
-            TrainingInterrupted: a signal or the time limit ended the training; its state is saved.
+            TrainingInterrupted: a signal or the time limit ended the training; its state was saved.
         """
         params = check(self.params)
         callbacks = list(callbacks)
@@ -94,9 +93,9 @@ class Trainer:
         check_backend(params, "trainer")
         channel = connect(params)
         if channel is not None and not channel.distribution.chief:
-            from scena.training.distribution.worker import follow
+            from scena.training.distribution.worker import run_worker
 
-            follow(channel, params, self.scenario)
+            run_worker(channel, params, self.scenario)
             return []
         directory = self.directory = (
             Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
@@ -112,22 +111,11 @@ class Trainer:
                 if params.random_seed is None:
                     params.random_seed = random.SystemRandom().randrange(2**31)
                 self.scenario.store(directory, params)
-            with self._claimed(directory, before), log_file(run_paths(directory, params).logs):
+            with claimed(directory, params, fresh=before is None), log_file(run_paths(directory, params).logs):
                 if before is not None:
                     before.report()
                 self._train(directory, callbacks, requests, before, start, channel)
         return self.history
-
-    @contextmanager
-    def _claimed(self, directory: Path, before: Resumption | None) -> Iterator[None]:
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(claimed(directory, self.params, fresh=before is None))
-            except TrainingError:
-                if before is None:
-                    withdraw(directory)
-                raise
-            yield
 
     def create_callbacks(self, run: TrainingRun) -> list[keras.callbacks.Callback]:
         """The callbacks of the parameters; a subclass may add more."""
@@ -205,7 +193,7 @@ class Trainer:
             raise self._interrupted(state, requests) from None
         except WorkerLostError as error:
             state.writer.close()
-            raise WorkerLostError(f"{error} {store.last_good()} Go on with: {_resume_command(run)}") from error
+            raise WorkerLostError(f"{error} {store.last_good()} Resume with: {_resume_command(run)}") from error
         except TrainingError as error:
             if run.progress.step == 0:
                 raise
@@ -220,7 +208,7 @@ class Trainer:
             raise state.writer.failure
 
     def _interrupted(self, state: TrainingState, requests: StopRequests) -> TrainingError:
-        """Saves the state after a signal or at the end of the time; returns what to leave with."""
+        """Saves the state after a signal or at the time limit; returns the error to raise."""
         progress = state.run.progress
         where = f"Stopped by {requests.reason} at step {progress.step} (epoch {progress.epoch + 1})."
         if progress.step and state.begun:
@@ -229,18 +217,18 @@ class Trainer:
         if state.writer.failure is not None:
             return TrainingError(f"{where} {state.writer.failure}")
         return TrainingInterrupted(
-            f"{where} Nothing is lost; go on with: {_resume_command(state.run)}", requests.exit_status
+            f"{where} Nothing is lost; resume with: {_resume_command(state.run)}", requests.exit_status
         )
 
     def _finish(self, run: TrainingRun, before: Resumption) -> None:
-        """What is left to do for a training that has had its last step."""
+        """Writes missing exports of a training that has taken its last step."""
         if before.exported(run):
-            how = "was stopped early" if run.progress.stopped else "has had all its epochs"
+            how = "was stopped early" if run.progress.stopped else "has trained all its epochs"
             logger.info(
-                "This run is finished: it %s (%d). Give more with --trainer.epochs.", how, run.progress.epoch
+                "This run is finished: it %s (%d). Set more with --trainer.epochs.", how, run.progress.epoch
             )  # fmt: skip
             return
-        logger.info("The training is finished; what was missing of its exports is written.")
+        logger.info("The training is finished; writing the exports that were missing.")
         self._export(run)
 
     def _export(self, run: TrainingRun) -> None:

@@ -1,4 +1,4 @@
-"""`Trigger`: when something that happens now and then is due, by epochs, steps or time."""
+"""`Trigger`: intervals in epochs, steps or time, and when they are due."""
 
 import re
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Trigger:
         return self.unit == "steps" and self.amount > 0 and step % int(self.amount) == 0
 
     def steps_until_due(self, step: int) -> int | None:
-        """How many steps may run after `step` before the next event by steps, or None if steps do not matter."""
+        """How many steps may run after `step` until the next event, or None if the interval is not in steps."""
         if self.unit != "steps" or self.amount <= 0:
             return None
         return int(self.amount) - step % int(self.amount)
@@ -74,19 +74,18 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Duration(Trigger):
-    """A length of time: `90s`, `30min`, `3h`; `0` means without limit."""
+    """A length of time: `90s`, `30min`, `3h`; `0` means no limit."""
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
-        """Reads what a user wrote."""
         try:
             read = Trigger.from_param(raw)
         except ValueError:
             read = Trigger(1)
         if read.unit != "seconds" and read.amount:
-            raise ValueError("a time such as 90s, 30min or 3h (0: without limit)")
+            raise ValueError("a time such as 90s, 30min or 3h (0: no limit)")
         return cls(read.amount, "seconds")
 
     def seconds(self) -> float | None:
-        """The time in seconds, None without limit."""
+        """The time in seconds; None for no limit."""
         return self.amount or None

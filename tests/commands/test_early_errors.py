@@ -42,10 +42,10 @@ REFUSED = {
     f"{FULL} --import ": "--import takes the names of modules, such as package.module. Received: ''.",
     f"{FULL} --import a..b": "--import takes the names of modules, such as package.module. Received: 'a..b'.",
     f"{FULL} --device.gpus -1": "--device.gpus must be >= 0, received -1",
-    f"{FULL} --warmstart.model nowhere": "--warmstart.model nowhere: there is nothing there. Give an export,",
+    f"{FULL} --warmstart.model nowhere": "--warmstart.model nowhere: it does not exist. Give an export,",
     f"{FULL} --trainer.output_dir used": "used already holds a run (best). Choose another --trainer.output_dir,",
     f"{FULL} --learning_rate OneCycle --optimizer RMSprop": (
-        "--learning_rate OneCycle moves the momentum, and --optimizer RMSprop has none that can be moved. "
+        "--learning_rate OneCycle changes the momentum, and --optimizer RMSprop has none that can be changed. "
         "Add --learning_rate.cycle_momentum False, or choose one of Adam,"
     ),
     "lav nowhere": "There is no export directory nowhere. Give the 'best' or 'export' directory of a run.",

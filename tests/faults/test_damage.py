@@ -83,7 +83,7 @@ def test_the_checkpoint_before_a_damaged_one_is_taken(tmp_path: Path, caplog: py
     loaded = CheckpointStore(tmp_path).load_latest()
     assert loaded is not None and loaded[0] == 1
     assert f"{path} is damaged, or belongs to something else" in caplog.text
-    assert "It is passed over." in caplog.text
+    assert "It is skipped." in caplog.text
 
 
 def test_files_and_checkpoints_that_changed_places_are_noticed(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_files_and_checkpoints_that_changed_places_are_noticed(tmp_path: Path) -
     store = CheckpointStore(tmp_path)
     store.path(7).rename(tmp_path / "moved")
     store.path(8).rename(store.path(7))
-    with pytest.raises(CheckpointError, match="it is that of step 8, under another name"):
+    with pytest.raises(CheckpointError, match="it is that of step 8, renamed"):
         store.load(7)
     shutil.copyfile(store.path(7) / "state.json", tmp_path / "moved" / "state.json")
     (tmp_path / "moved").rename(store.path(8))
@@ -317,7 +317,7 @@ def test_a_run_goes_back_to_the_checkpoint_before_a_damaged_one(
     path.unlink()
     path.write_bytes(data)
     assert zygote.run("resume", run, log=log) == 0, log.read_text()
-    assert f"{path} is damaged" in log.read_text() and "It is passed over." in log.read_text()
+    assert f"{path} is damaged" in log.read_text() and "It is skipped." in log.read_text()
     assert fingerprint(run) == expected
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged, too new, or made to do harm: recognised, named, passed over, and never executed."""
+"""Checkpoints that are damaged, too new, or made to do harm: recognised, reported, skipped, and never executed."""
 
 import json
 import os
@@ -110,7 +110,7 @@ CORPUS: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "a wrong shape": (
         state(lambda content: content["variables"][0].update(shape=[1, 2])),
-        "has another shape than state.json says",
+        "differs from that in state.json",
     ),
     "a variable twice": (
         state(lambda content: content["variables"].append(content["variables"][0])),
@@ -139,7 +139,7 @@ def test_a_bad_checkpoint_is_named_and_passed_over(
     assert message in str(error.value)
     latest = store.load_latest()
     assert latest is not None and latest[0] == 1
-    assert "It is passed over." in caplog.text
+    assert "It is skipped." in caplog.text
 
 
 def test_a_pickle_is_never_loaded(store: CheckpointStore, tmp_path: Path) -> None:

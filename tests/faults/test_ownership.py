@@ -96,13 +96,13 @@ def test_checkpoints_of_another_run_are_neither_read_nor_removed(
     put(second, 2, 1)
     put(second, 3, 2)
     assert first.steps() == [1, 3]
-    with pytest.raises(CheckpointError, match="it is that of another run"):
+    with pytest.raises(CheckpointError, match="it belongs to another run"):
         first.load(3)
     found = first.load_latest()
     assert found is not None and found[0] == 1
     first.discard_after(1)
     assert first.steps() == [1, 3]
-    assert "it is that of another run. It is passed over" in caplog.text
+    assert "it belongs to another run. It is skipped" in caplog.text
 
 
 def test_two_runs_do_not_share_a_directory(tmp_path: Path) -> None:

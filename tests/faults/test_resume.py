@@ -32,7 +32,7 @@ def resume(zygote: Zygote, directory: Path, *words: str) -> tuple[int, str]:
 def test_a_finished_run_says_so(zygote: Zygote, run: Path, expected: dict[str, Any]) -> None:
     status, text = resume(zygote, run)
     assert status == 0
-    assert "This run is finished: it has had all its epochs (5). Give more with --trainer.epochs." in text
+    assert "This run is finished: it has trained all its epochs (5). Set more with --trainer.epochs." in text
     assert_same(run, expected)
 
 
@@ -95,8 +95,7 @@ def test_a_change_that_ends_exactness_is_said(zygote: Zygote, run: Path) -> None
     assert status == 0, text
     assert "gen.train.batch_size: 8 → 4" in text
     assert (
-        "The result is not that of a run with these parameters from the start, because of: gen.train.batch_size."
-        in text
+        "The result differs from a run with these parameters from the start, because of: gen.train.batch_size." in text
     )
 
 
@@ -158,7 +157,7 @@ def test_parts_may_be_elsewhere(zygote: Zygote, expected: dict[str, Any], tmp_pa
     child.kill(signal.SIGTERM)
     child.wait()
     words = " ".join(elsewhere)
-    assert f"go on with: scena resume {directory} {words}" in log.read_text()
+    assert f"resume with: scena resume {directory} {words}" in log.read_text()
     moved = directory.rename(tmp_path / "moved")
     before = sorted(tmp_path.rglob("*"))
     assert zygote.run("resume", moved, log=log) == 1

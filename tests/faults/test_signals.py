@@ -28,7 +28,7 @@ def test_a_signal_saves_and_leaves(
     child.kill(number)
     assert child.wait() == status, child.text
     assert f"Stopped by {signal.Signals(number).name} at step " in child.text
-    assert f"go on with: scena resume {directory}" in child.text
+    assert f"resume with: scena resume {directory}" in child.text
     assert "error" not in child.text
     (saved,) = [path.name for path in (directory / "checkpoint").iterdir()]
     assert int(saved) >= 5

@@ -32,8 +32,8 @@ def test_validation_on_the_samples_of_the_training(
     monkeypatch.setattr(Halves, "__init__", lambda self, params, mode: init(self, params, PipelineMode.TRAINING))
     (text,) = warnings_of(caplog, tmp_path / "same")
     assert text == (
-        "Training and validation read the same samples, so the validation says nothing about new data: let the mode of the source "
-        "decide, or name other data with --val."
+        "Training and validation read the same samples, so the validation tells nothing about new data. Let the source use its "
+        "mode, or set other data with --val."
     )
 
 
@@ -50,8 +50,8 @@ def test_samples_that_differ_each_time(
     found = warnings_of(caplog, tmp_path)
     assert found[0] == (
         "Halves makes sample 0 (meta: {'index': 0}) of the training data differently each time, so the run cannot be repeated or resumed "
-        "exactly. Take random numbers from `rng` (apply(self, sample, rng)), or seed them by the index of the sample, and keep nothing "
-        "from sample to sample."
+        "exactly. Draw random numbers from `rng` (apply(self, sample, rng)), or seed them by the index of the sample, and keep no "
+        "state between samples."
     )
     assert len(found) == 2 and "of the evaluation data" in found[1]
 
@@ -91,5 +91,5 @@ def test_padding_that_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture, m
     found = warnings_of(caplog, tmp_path / "wrong", **settings)
     assert [text.split(":")[0] for text in found] == ["Padding counts in 'loss'", "Padding counts in 'letter_acc'"]
     assert found[0].endswith(
-        "when the samples of a batch are padded by 8 more, so it depends on the batch size. Mask what is not there."
+        "when the samples of a batch are padded by 8 more, so it depends on the batch size. Mask the padding."
     )

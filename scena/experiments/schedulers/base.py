@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 GRACE = 60.0
-"""Seconds that a job has to save its state after it was asked to end."""
+"""Seconds that a job has to save its state after a stop request."""
 
 
 class Slot(NamedTuple):
@@ -26,13 +26,13 @@ class Job:
     log: Path
     environment: dict[str, str] = field(default_factory=dict)
     whole_group: bool = True
-    """Whether all its processes are asked to end, or the first one only because it sees to its own."""
+    """Whether a stop request goes to all its processes, or only to the first, which ends the others itself."""
     inherited: list[int] = field(default_factory=list)
-    """File descriptors that the process gets, and this one closes when it has started."""
+    """File descriptors that the process inherits; closed here once it has started."""
     channel: Any = None
-    """A socket the process may write to: `Plan.heard` is called when there is something to read."""
+    """A socket that the process may write to; `Plan.heard` is called when there is something to read."""
     secret: str = ""
-    """What a process on another machine has to say first."""
+    """What a process on another machine must send first."""
 
 
 @dataclass
@@ -53,13 +53,13 @@ class Running:
 
 
 class Plan(Protocol):
-    """What is to be run."""
+    """The jobs to run."""
 
     def next_job(self, slot: Slot) -> Job | None:
-        """The next job, for a slot that is free; None if there is none (now)."""
+        """The next job for a free slot; None if there is none now."""
 
     def waits(self) -> bool:
-        """Whether there will be jobs later, although there is none now."""
+        """Whether there may be jobs later."""
 
     def started(self, running: Running) -> None:
         """A job has been started."""
@@ -68,7 +68,7 @@ class Plan(Protocol):
         """A job has ended; a negative status is the number of the signal that ended it."""
 
     def lost(self, running: Running) -> None:
-        """The machine on which a job ran is lost; the job has to be done again, or gone on with."""
+        """The machine of a job is lost; the job must be repeated or resumed."""
 
     def heard(self, running: Running) -> bool:
         """There is something to read on a job's channel; False if it is closed."""

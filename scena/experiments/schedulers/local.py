@@ -1,10 +1,9 @@
-"""Running processes over slots: as soon as a slot is free the next job starts in it, and nothing is waited for in vain.
+"""Runs jobs as processes over slots of this machine; the next job starts as soon as a slot is free.
 
 It runs in the main thread; a job's process ends with this one, whatever ends it.
 """
 
 import contextlib
-import ctypes
 import os
 import selectors
 import signal
@@ -18,7 +17,7 @@ from typing import Any
 from scena.experiments.errors import ExperimentError, Interrupted
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot, local_channel
 from scena.experiments.schedulers.params import LocalParams
-from scena.signals import noticing_stop_signals
+from scena.signals import end_with_parent, noticing_stop_signals
 
 MOST = 10_000
 
@@ -28,16 +27,16 @@ def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Sl
 
     Args:
         gpus: indices of GPUs; a run sees its own one only.
-        cpus: how many CPU slots (one number from 1 on), or their numbers; a run there sees no GPU.
+        cpus: the number of CPU slots, or their indices; a run there sees no GPU.
         per_device: runs at once on each.
     """
     if per_device < 1:
         raise ExperimentError(f"--per_device must be at least 1. Received: {per_device}.")
     for flag, numbers in (("gpus", gpus), ("cpus", cpus)):
         if wrong := [number for number in numbers if number < 0 or numbers.count(number) > 1]:
-            raise ExperimentError(f"--{flag} takes different numbers from 0 on. Received: {wrong[0]}.")
+            raise ExperimentError(f"--{flag} takes distinct numbers of at least 0. Received: {wrong[0]}.")
     if len(cpus) * per_device > MOST or (len(cpus) == 1 and cpus[0] * per_device > MOST):
-        raise ExperimentError(f"--cpus {' '.join(map(str, cpus))} are too many: at most {MOST} runs go on at once.")
+        raise ExperimentError(f"--cpus {' '.join(map(str, cpus))} are too many: at most {MOST} runs at once.")
     if len(cpus) == 1 and cpus[0] > 0:
         cpus = list(range(cpus[0]))
     devices = [(f"gpu {index}", str(index)) for index in gpus] + [(f"cpu {index}", "-1") for index in cpus]
@@ -52,13 +51,11 @@ def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Sl
 
 
 def _order() -> dict[str, str]:
-    """GPUs are numbered as nvidia-smi shows them, unless the user has said otherwise."""
+    """Numbers GPUs as nvidia-smi does, unless the user has set another order."""
     return {} if "CUDA_DEVICE_ORDER" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 TICK = 0.25
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class LocalScheduler:
@@ -95,10 +92,10 @@ class LocalScheduler:
                 self._kill_all()
                 raise
         if self._requests:
-            raise Interrupted("Interrupted; the runs were stopped. The same command goes on with them.")
+            raise Interrupted("Interrupted; the runs were stopped. The same command resumes them.")
 
     def stop(self, running: Running) -> None:
-        """Asks one job to end."""
+        """Requests that a job ends."""
         if running.stop_sent is None:
             running.stop_sent = time.monotonic()
             self._signal(running, signal.SIGTERM)
@@ -139,9 +136,9 @@ class LocalScheduler:
             os.close(pidfd)
             if channel is not None and channel.fileno() >= 0:
                 while plan.heard(running):
-                    pass  # what it said last
+                    pass  # reads its last messages
                 self._close(channel, selector)
-            # Nothing that it started outlives it; before wait(), because its number is not taken by another one until then.
+            # nothing that it started outlives it; before wait(), because its process id cannot be reused until then
             self._signal_group(running, signal.SIGKILL)
             status = running.process.wait()
             self.busy += running.seconds
@@ -164,12 +161,6 @@ class LocalScheduler:
     def _start(self, job: Job, slot: Slot) -> Running:
         job.log.parent.mkdir(parents=True, exist_ok=True)
         parent = os.getpid()
-
-        def end_with_parent() -> None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-            if os.getppid() != parent:
-                os._exit(143)
-
         with job.log.open("ab") as log:
             process = subprocess.Popen(
                 job.words,
@@ -177,8 +168,8 @@ class LocalScheduler:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **slot.environment, **job.environment},
-                start_new_session=True,  # Ctrl-C in the terminal reaches this process only, which ends jobs in order
-                preexec_fn=end_with_parent,
+                start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which ends the jobs
+                preexec_fn=lambda: end_with_parent(parent),
                 pass_fds=job.inherited,
             )
         for descriptor in job.inherited:
@@ -197,7 +188,7 @@ class LocalScheduler:
                 self._signal_group(running, signal.SIGKILL)
 
     def _press(self) -> None:
-        """Ends what was asked to end and has not done so in time."""
+        """Kills jobs that did not end within the grace time."""
         for running in self._running.values():
             if running.stop_sent is not None and time.monotonic() - running.stop_sent > self.grace:
                 self._signal_group(running, signal.SIGKILL)

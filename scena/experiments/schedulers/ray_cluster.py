@@ -1,6 +1,6 @@
-"""Running the jobs of a plan on a Ray cluster: as many at once as its nodes have room for; what a lost node ran goes on elsewhere.
+"""Runs the jobs of a plan on a Ray cluster, as many at once as fit; runs of a lost node resume on another.
 
-Runs, logs and the current folder must lie on storage that all nodes share under the same path.
+Runs, logs and the current folder must be on storage that all nodes share under the same path.
 """
 
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 MOST_LOSSES = 10
 POLL = 0.05
-"""Seconds between two looks at what has ended; trials are heard at once."""
+"""Seconds between two checks for ended jobs; messages of trials are handled at once."""
 CLIENT_PORT = "10001"
 
 
@@ -95,7 +95,7 @@ class RayScheduler:
             for running in self._running.values():
                 self._release(running)
         if self._requests:
-            raise Interrupted("Interrupted; the runs were stopped. The same command goes on with them.")
+            raise Interrupted("Interrupted; the runs were stopped. The same command resumes them.")
 
     def _loop(self, plan: Plan, selector: selectors.BaseSelector) -> None:
         self._fill(plan, selector)
@@ -148,7 +148,7 @@ class RayScheduler:
         return running
 
     def _accept(self, running: Running, plan: Plan, selector: selectors.BaseSelector) -> None:
-        """The job's first connection; it has to know the secret that only the job was told."""
+        """Accepts the job's connection if it knows the secret that only the job received."""
         listener = running.job.channel
         secret = running.job.secret.encode() + b"\n"
         connection, _ = listener.accept()
@@ -196,14 +196,16 @@ class RayScheduler:
             if self._losses[running.job.key] > MOST_LOSSES or self._requests:
                 plan.ended(running, 143 if self._requests else 1)
                 return
-            logger.warning("Run %s: its node is lost (%s); it goes on elsewhere", running.job.key, type(error).__name__)
+            logger.warning(
+                "Run %s: its node is lost (%s); it continues on another", running.job.key, type(error).__name__
+            )
             self._counted = (0.0, 0)
             plan.lost(running)
             return
         plan.ended(running, status)
 
     def _release(self, running: Running) -> None:
-        for descriptor in running.job.inherited:  # this process holds the lock for the one on the node
+        for descriptor in running.job.inherited:  # this process holds the lock on behalf of the node
             os.close(descriptor)
         running.job.inherited = []
 

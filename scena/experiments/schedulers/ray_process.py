@@ -1,7 +1,6 @@
-"""The part of a run that happens on a node of a Ray cluster: one process, its log, and a lock against a second one."""
+"""Runs a process on a node of a Ray cluster, with its log and a lock against a second one."""
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import select
@@ -10,21 +9,21 @@ import subprocess
 import time
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+from scena.signals import end_with_parent
 
 
 def run_process(
     words: list[str], environment: dict[str, str], folder: str, log: str, lock: str, grace: float
 ) -> tuple[int, float]:
-    """Runs a command to its end and returns its exit status and how long it took.
+    """Runs a command and returns its exit status and its duration.
 
-    The lock, on the storage that all nodes share, is inherited by the process: what a lost node has left of the same run must
-    have ended before this one starts.
+    The process inherits a lock on the storage that all nodes share, so that it starts only when the process that a lost node may
+    have left has ended.
     """
     handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         _wait_for(handle)
-        began = time.monotonic()
+        began, parent = time.monotonic(), os.getpid()
         with Path(log).open("ab") as file:
             process = subprocess.Popen(
                 words,
@@ -34,7 +33,7 @@ def run_process(
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,
+                preexec_fn=lambda: end_with_parent(parent),
                 pass_fds=[handle],
             )
     finally:
@@ -42,7 +41,7 @@ def run_process(
     try:
         _watch(process)
         status = process.wait()
-    except KeyboardInterrupt:  # how Ray asks a task to end
+    except KeyboardInterrupt:  # Ray's stop request
         status = _stop(process, grace)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -51,7 +50,7 @@ def run_process(
 
 
 def _watch(process: "subprocess.Popen[bytes]") -> None:
-    """Waits for its end in small pieces: Ray's request to end reaches Python only between two of them."""
+    """Waits for its end in short intervals: Ray's stop request reaches Python only between two of them."""
     descriptor = os.pidfd_open(process.pid)
     try:
         while not select.select([descriptor], [], [], 0.2)[0]:
@@ -67,10 +66,6 @@ def _wait_for(handle: int) -> None:
             return
         except BlockingIOError:
             time.sleep(0.2)
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(process: "subprocess.Popen[bytes]", grace: float) -> int:

@@ -1,4 +1,4 @@
-"""Carrying out a search: trials as processes over slots, their values to the study, and going on after a kill."""
+"""Runs a search: trials as processes over slots, their values reported to the study; resumes after a kill."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from scena.experiments.schedulers.base import Job, Running, Slot, local_channel
 from scena.experiments.search.space import SearchSpace, Value
 from scena.experiments.search.study import draw
 from scena.experiments.search.trial import METRIC, SOCKET, VALUES
-from scena.experiments.sheets.command_lines import going_on, resolve, shown
+from scena.experiments.sheets.command_lines import resolve, resume_words, shown
 from scena.experiments.sheets.experiment import last_line
 from scena.experiments.sheets.run_registry import RunRegistry
 from scena.experiments.stored_run import read_history, read_run
@@ -37,14 +37,14 @@ class RunningTrial:
     chosen: dict[str, Value]
     directory: Path
     values: dict[int, float] = field(default_factory=dict)
-    """Epoch -> value, what the study knows of it."""
+    """Epoch -> value, as reported to the study."""
     pruned: bool = False
     key: str | None = None
     """The name of the value in the run's history."""
 
 
 class Search:
-    """The trials of a study, carried out by a scheduler.
+    """The trials of a study, run by a scheduler.
 
     Args:
         study: Optuna's study, with its sampler and pruner.
@@ -53,9 +53,9 @@ class Search:
         output: where trials, logs and locks go.
         python: the Python that trials run in.
         trials: how many trials the study should have in all.
-        metric: the name of the value to search by; the model's own, if None.
-        own_storage: whether nobody else keeps trials in this study.
-        make_channel: makes a socket to hear a trial, how the trial reaches it, and what it inherits.
+        metric: the name of the value to search by; None for the model's own.
+        own_storage: whether no other search keeps trials in this study.
+        make_channel: creates a socket for the reports of a trial, its address, and the descriptors that the trial inherits.
     """
 
     def __init__(self, study: Any, space: SearchSpace, command: list[str], output: Path, python: str, trials: int,
@@ -66,11 +66,11 @@ class Search:
         self.registry = RunRegistry(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
-        self._said: set[int] = set()
+        self._logged: set[int] = set()
         self._unfinished = self._find_unfinished(own_storage)
 
     def _find_unfinished(self, own_storage: bool) -> list[Any]:
-        """Trials that a killed search has left: those in this folder, or that had no folder yet."""
+        """Unfinished trials of a killed search: those in this folder, or without a folder."""
         left = []
         for trial in self.study.trials:
             directory = trial.user_attrs.get(DIRECTORY)
@@ -89,8 +89,8 @@ class Search:
         del slot
         for frozen in list(self._unfinished):
             if (lock := self.registry.lock(_name(frozen.number))) is None:
-                self._say_waiting(frozen.number)
-                continue  # its process, or another search in this folder, still works on it
+                self._log_waiting(frozen.number)
+                continue  # its process still runs, or another search in this folder works on it
             self._unfinished.remove(frozen)
             if self.study.get_trials(deepcopy=False)[frozen.number].state.name == "RUNNING":
                 return self._job(self._again(frozen), lock)
@@ -98,7 +98,7 @@ class Search:
         while self._has_more():
             trial = self.study.ask()
             if trial.number >= self.trials:  # another machine has asked for the last one at the same moment
-                trial.set_user_attr("error", "one more than asked for")
+                trial.set_user_attr("error", "one more than requested")
                 self.study.tell(trial.number, state=_fail())
                 return None
             if (lock := self.registry.lock(_name(trial.number))) is not None:
@@ -109,10 +109,10 @@ class Search:
         """Whether earlier processes of some trials have not ended yet."""
         return bool(self._unfinished)
 
-    def _say_waiting(self, number: int) -> None:
-        if number not in self._said:
-            self._said.add(number)
-            logger.warning("Trial %d: an earlier process of it still runs; it is waited for", number)
+    def _log_waiting(self, number: int) -> None:
+        if number not in self._logged:
+            self._logged.add(number)
+            logger.warning("Trial %d: waiting for its earlier process, which still runs", number)
 
     def _has_more(self) -> bool:
         states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
@@ -133,7 +133,7 @@ class Search:
             trial, chosen, directory, dict(frozen.intermediate_values), bool(frozen.user_attrs.get(PRUNED))
         )
         words = [*self.command, *self.space.words(chosen), f"--trainer.output_dir={directory}"]
-        command = resolve(going_on(words, directory), self.python)
+        command = resolve(resume_words(words, directory), self.python)
         log = self.output / LOGS / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
@@ -145,26 +145,26 @@ class Search:
         return Job(name, command, log, environment, False, [lock, *inherited], own, address.rpartition(":")[2])
 
     def started(self, running: Running) -> None:
-        """Says what a trial tries."""
+        """Logs the values of a trial."""
         own = self.running[running.job.key]
         values = ", ".join(
             f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
             for name, value in own.chosen.items()
         )
-        goes_on = "goes on" if "resume" in running.job.words else "started"
-        logger.info("Trial %d %s on %s: %s", own.trial.number, goes_on, running.slot.name, values)
+        how = "resumed" if "resume" in running.job.words else "started"
+        logger.info("Trial %d %s on %s: %s", own.trial.number, how, running.slot.name, values)
 
     def lost(self, running: Running) -> None:
-        """Puts a trial back among those that have begun, to go on with elsewhere."""
+        """Puts a trial back into the queue, to resume it on another node."""
         own = self.running.pop(running.job.key)
         self._unfinished.append(self.study.trials[own.trial.number])
 
     def heard(self, running: Running) -> bool:
-        """Takes the values that a trial reports, and says whether it should end."""
+        """Reads the values that a trial reports and answers whether it should end."""
         channel = running.job.channel
         try:
             text = channel.recv(65536)
-        except OSError:  # also BlockingIOError: after its end there is nothing more
+        except OSError:  # also BlockingIOError: there is nothing more after its end
             return False
         if not text:
             return False
@@ -172,7 +172,7 @@ class Search:
         for line in text.splitlines():
             report = json.loads(line)
             epoch, value, own.key = int(report["epoch"]), float(report["value"]), str(report["key"])
-            if epoch not in own.values:  # after a resume an epoch may come again, with the same value
+            if epoch not in own.values:  # a resumed trial may report an epoch again, with the same value
                 own.values[epoch] = value
                 own.trial.report(value, epoch)
             own.pruned = own.pruned or bool(own.trial.should_prune())
@@ -183,7 +183,7 @@ class Search:
         return True
 
     def ended(self, running: Running, status: int) -> None:
-        """Tells the study what became of a trial; one that was stopped stays open and is gone on with next time."""
+        """Reports the result of a trial to the study; a stopped one stays open and is resumed next time."""
         own = self.running.pop(running.job.key)
         number = own.trial.number
         if status in _INTERRUPTED or (running.stop_sent and status != 0):
@@ -212,7 +212,7 @@ class Search:
             logger.info("Trial %d: %.6g (%.1f s)", number, best, running.seconds)
 
     def _complete(self, own: RunningTrial) -> None:
-        """Adds what a trial could not report, because the search had been killed while it ended an epoch; its history has it."""
+        """Adds values from the history that a trial could not report because the search was killed."""
         history = read_history(own.directory)
         key = self.metric or own.key or (read_run(own.directory).best_key if history else None)
         for row in history:
@@ -222,7 +222,7 @@ class Search:
                 own.trial.report(row[key], epoch)
 
     def tick(self, running: list[Running]) -> None:
-        """Nothing has to be done now and then; a view may."""
+        """Nothing to do; a view may override it."""
 
 
 def best_of(values: dict[int, float], direction: str) -> float | None:

@@ -63,7 +63,7 @@ def parse_axis(text: str) -> Axis:
         raise ExperimentError(f"--search {text!r}: expected log:LOW:HIGH, such as log:1e-5:1e-2.")
     choices = tuple(_split(values))
     if len(set(choices)) != len(choices) or not all(choices):
-        raise ExperimentError(f"--search {text!r}: each value must stand once, and none may be empty.")
+        raise ExperimentError(f"--search {text!r}: each value must appear once, and none may be empty.")
     return Axis(name, values, choices)
 
 
@@ -110,7 +110,7 @@ class SearchSpace:
         self._indices: dict[tuple[str, ...], Index] = {}
         names = [axis.name for axis in axes]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise ExperimentError(f"--search: {twice[0]} stands twice.")
+            raise ExperimentError(f"--search: {twice[0]} appears twice.")
 
     def draw(self, suggest: Callable[[Axis, bool], Value]) -> dict[str, Value]:
         """The values of one trial: `suggest(axis, whole numbers only)` is asked for each parameter that exists."""

@@ -1,4 +1,4 @@
-"""The study of a search: Optuna's storage, samplers and pruners, set up so that a killed search goes on where it was."""
+"""The study of a search: Optuna's storage, samplers and pruners, set up so that a killed search resumes where it was."""
 
 import warnings
 from pathlib import Path
@@ -53,7 +53,7 @@ def close_storage(storage: Any) -> None:
 
 
 def _engine(url: str) -> dict[str, Any]:
-    """A search asks seldom: waiting for another process's lock costs nothing, and a lost connection is made anew."""
+    """Queries are rare, so waiting for another process's lock costs nothing; a lost connection is opened again."""
     return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {"pool_pre_ping": True}
 
 
@@ -93,7 +93,7 @@ def open_study(storage: Any, name: str, direction: str, description: dict[str, A
 
 
 def make_sampler(kind: Sampler, seed: int | None, existing: int, parallel: bool) -> Any:
-    """What draws the values. A search that goes on must not draw the same numbers again, so the seed depends on how far it is."""
+    """The sampler. Its seed depends on the number of trials, so that a resumed search does not draw the same numbers again."""
     optuna = import_optuna()
     own = None if seed is None else (seed + 7919 * existing) % 2**32
     if kind == "tpe":
@@ -104,7 +104,7 @@ def make_sampler(kind: Sampler, seed: int | None, existing: int, parallel: bool)
 
 
 def make_pruner(kind: Pruner, epochs: int, warmup: int) -> Any:
-    """What ends trials that are not worth their time."""
+    """The pruner, which ends bad trials early."""
     optuna = import_optuna()
     if kind == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=warmup)
@@ -132,7 +132,7 @@ def draw(trial: Any, space: SearchSpace) -> dict[str, Value]:
 
 
 def enqueue_grid(study: Any, space: SearchSpace) -> int:
-    """Puts every combination that the study does not have yet in its queue; returns how many there are in all."""
+    """Enqueues all combinations that the study does not have yet; returns the number of all combinations."""
     known = {_key(trial.params or trial.system_attrs.get("fixed_params", {})) for trial in study.trials}
     combinations = list(space.combinations())
     for chosen in combinations:

@@ -1,7 +1,6 @@
-"""What a training that is a trial of a search does beside training: it reports, and asks whether it is worth going on.
+"""The trial's side of a search: reports values and asks whether to continue.
 
-A trial is an ordinary `scena train` or `scena resume`; the search hands it a socket by the environment. Without one, nothing
-happens.
+A trial is an ordinary `scena train` or `scena resume` that receives a socket in its environment. Without one, nothing happens.
 """
 
 import json
@@ -15,8 +14,8 @@ VALUES = "SCENA_TRIAL_VALUES"
 
 
 def trial_callbacks() -> list[Any]:
-    """The callbacks that a training needs for a search; none, if it belongs to none."""
-    address = os.environ.pop(SOCKET, None)  # popped: processes of this one have nothing to report
+    """The callbacks of a trial; none if the training belongs to no search."""
+    address = os.environ.pop(SOCKET, None)  # popped: child processes have nothing to report
     if address is None:
         return []
     from scena.experiments.search.trial_reporter import TrialReporter
@@ -44,7 +43,7 @@ class Channel:
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
     def report(self, epoch: int, value: float, key: str) -> bool:
-        """Reports a value and its name; True if the trial should end. A search that is gone wants nothing any more."""
+        """Reports a value and its name; True if the trial should end. If the search is gone, the trial continues."""
         if self._socket is None:
             return False
         try:

@@ -1,4 +1,4 @@
-"""The callback of a trial: reports the value that decides after each epoch, ends the training if the search says so."""
+"""The callback of a trial: reports its value after each epoch and ends the training if the search decides so."""
 
 import logging
 import math
@@ -15,8 +15,8 @@ class TrialReporter(MonitoredCallback):
     """Reports to a search.
 
     Args:
-        channel: the way to it.
-        metric: the name of the value to report; the one that decides which model is the best, if None.
+        channel: to the search.
+        metric: the name of the value to report; None for the one that selects the best model.
         values: the values of this trial, for TensorBoard.
     """
 
@@ -36,12 +36,11 @@ class TrialReporter(MonitoredCallback):
             api.hparams(self.values, trial_id=self.run.directory.name)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        """Reports, and asks."""
         value = self.find(logs or {}) if self.metric is None else self._named(logs or {})
         if value is None:
             return
         if self.channel.report(epoch + 1, value, self.metric or self.key):
-            logger.info("The search ends this trial: it is not worth going on.")
+            logger.info("The search ends this trial: its values are not good enough.")
             self.model.stop_training = True
 
     def _named(self, logs: dict[str, float]) -> float | None:
@@ -49,6 +48,8 @@ class TrialReporter(MonitoredCallback):
         if self.metric not in logs:
             if self.metric.startswith(("val_", "lav_")) and not any(name.startswith(self.metric[:4]) for name in logs):
                 return None  # this epoch had no validation
-            raise TrainingError(f"--metric {self.metric}: there are only {sorted(logs)}.")
+            raise TrainingError(
+                f"--metric {self.metric}: there is no such value. There are: {', '.join(sorted(logs))}."
+            )
         value = float(logs[self.metric])
         return value if math.isfinite(value) else None

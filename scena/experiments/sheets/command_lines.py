@@ -1,4 +1,4 @@
-"""From a row of a sheet to the command line of a process: which program, where its results go, and going on with a run."""
+"""Command lines of runs: the program, the output directory, and resuming."""
 
 import os
 import shlex
@@ -14,12 +14,12 @@ _NOT_FOR_RESUME = ("params", OUTPUT_DIR, "output_dir")
 
 
 def is_training(words: Sequence[str]) -> bool:
-    """Whether this is `scena train …`, which can be gone on with."""
+    """Whether this is `scena train …`, which can be resumed."""
     return list(words[:2]) == ["scena", "train"]
 
 
 def resolve(words: list[str], python: str) -> list[str]:
-    """The command with its program: `scena` and `.py` files run in the chosen Python, others come from its folder or the path."""
+    """The command with its program: `scena` and `.py` files run in the chosen Python, others are found in its folder or on the PATH."""
     program = words[0]
     if program == "scena":
         return [python, "-m", "scena", *words[1:]]
@@ -41,11 +41,11 @@ def find_python(given: str | None, own: str) -> str:
     found = shutil.which(given)
     if found is None:
         raise ExperimentError(f"--python {given}: there is no such program.")
-    return os.path.abspath(found)  # not resolved: the link inside a virtual environment is what makes it one
+    return os.path.abspath(found)  # not resolved: the link is what makes it the Python of a virtual environment
 
 
 def output_directory(words: Sequence[str]) -> Path | None:
-    """Where a command writes, as far as its flags say it."""
+    """The output directory in the flags of a command, if it is set."""
     for index, word in enumerate(words):
         name, equals, value = word.removeprefix("--").partition("=")
         if word.startswith("--") and name.replace("-", "_") in (OUTPUT_DIR, "output_dir"):
@@ -56,8 +56,8 @@ def output_directory(words: Sequence[str]) -> Path | None:
     return None
 
 
-def going_on(words: list[str], directory: Path) -> list[str]:
-    """`scena resume DIR` with the flags of the training; the training itself if it has not come to store anything."""
+def resume_words(words: list[str], directory: Path) -> list[str]:
+    """`scena resume DIR` with the flags of the training; the training itself if it has stored nothing yet."""
     if not is_training(words) or not (directory / PARAMS_FILE).is_file():
         return words
     kept: list[str] = []

@@ -1,4 +1,4 @@
-"""Carrying out a sheet: what is left to do of it, and what becomes of each run."""
+"""Runs a sheet: decides what is left to do, records how each run ends, and collects the results."""
 
 import csv
 import io
@@ -11,11 +11,11 @@ from pathlib import Path
 from scena.experiments.errors import ExperimentError
 from scena.experiments.schedulers.base import Job, Running, Slot
 from scena.experiments.sheets.command_lines import (
-    going_on,
     is_training,
     only_more_epochs,
     output_directory,
     resolve,
+    resume_words,
     shown,
 )
 from scena.experiments.sheets.run_registry import DONE, FAILED, STARTED, STOPPED, Entry, RunRegistry
@@ -34,7 +34,7 @@ _TAIL = 2000
 
 @dataclass
 class PlannedRun:
-    """A run of the sheet and what is to be done with it."""
+    """A run of the sheet and what to do with it."""
 
     run: SheetRun
     words: list[str]
@@ -47,7 +47,7 @@ class PlannedRun:
     entry: Entry | None = None
     slot: str = ""
     note: str = ""
-    goes_on: bool = False
+    resumed: bool = False
 
     @property
     def open(self) -> bool:
@@ -56,7 +56,7 @@ class PlannedRun:
 
 
 class Experiment:
-    """The runs of a sheet, carried out by a scheduler.
+    """The runs of a sheet, run by a scheduler.
 
     Args:
         runs: the runs.
@@ -88,15 +88,13 @@ class Experiment:
             raise ExperimentError(f"{run.where}: {error}") from None
         if run.cleanup:
             if directory is None:
-                raise ExperimentError(
-                    f"{run.where}: CLEANUP needs to know the run's directory: add a parameter output_dir."
-                )
+                raise ExperimentError(f"{run.where}: CLEANUP needs the run's directory: add a parameter output_dir.")
             return planned
         self._decide(planned)
         return planned
 
     def _decide(self, planned: PlannedRun) -> None:
-        """What is left to do of a run."""
+        """Decides what is left to do of a run."""
         words, directory = planned.words, planned.directory
         entry = planned.entry = self.registry.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
@@ -105,8 +103,8 @@ class Experiment:
         elif entry is not None and entry.status == DONE and entry.words == words:
             planned.state, planned.note = DONE, f"{entry.seconds:.0f} s"
         elif directory is not None:
-            going = going_on(words, directory)
-            planned.goes_on = going != words
+            going = resume_words(words, directory)
+            planned.resumed = going != words
             planned.command = resolve(going, self.python)
 
     # ---- cleaning ----------------------------------------------------------------------------------------------------
@@ -120,7 +118,7 @@ class Experiment:
         return found
 
     def clean(self) -> None:
-        """Removes them, and what is known about their runs."""
+        """Removes these directories and the records of their runs."""
         self.to_clean()
         for planned in self.runs:
             if planned.open and planned.run.cleanup and planned.directory is not None:
@@ -145,10 +143,10 @@ class Experiment:
             handle = self.registry.lock(planned.run.id)
             if handle is None:
                 if not planned.note:
-                    planned.note = "an earlier process of it still runs"
-                    logger.warning("Run %s: %s; it is waited for", planned.run.id, planned.note)
+                    planned.note = "waiting for its earlier process, which still runs"
+                    logger.warning("Run %s: %s", planned.run.id, planned.note)
                 continue
-            if planned.note:  # it has ended meanwhile, and may have come further than when the sheet was read
+            if planned.note:  # it has ended meanwhile, and may be further than when the sheet was read
                 planned.note = ""
                 self._decide(planned)
                 if planned.state in (DONE, CHANGED):
@@ -171,10 +169,10 @@ class Experiment:
         return any(planned.open for planned in self.runs)
 
     def started(self, running: Running) -> None:
-        """Notes where a run runs."""
+        """Records the slot of a run."""
         planned = self._by_key[running.job.key]
         planned.state, planned.slot = RUNNING, running.slot.name
-        how = "goes on" if planned.goes_on else "started"
+        how = "resumed" if planned.resumed else "started"
         logger.info("Run %s %s on %s", planned.run.id, how, running.slot.name)
 
     def ended(self, running: Running, status: int) -> None:
@@ -190,7 +188,7 @@ class Experiment:
             planned.note = f"{entry.seconds:.0f} s"
             logger.info("Run %s done in %.1f s", planned.run.id, entry.seconds)
         elif entry.status == STOPPED:
-            planned.note = "was stopped; run the sheet again to go on"
+            planned.note = "was stopped; run the sheet again to resume it"
             logger.info("Run %s was stopped after %.1f s", planned.run.id, entry.seconds)
         else:
             how = f"was ended by signal {-status}" if status < 0 else f"failed with status {status}"
@@ -198,7 +196,7 @@ class Experiment:
             logger.error("Run %s %s: %s (see %s)", planned.run.id, how, last_line(planned.log), planned.log)
 
     def lost(self, running: Running) -> None:
-        """Puts a run back among those that wait; a training goes on from its checkpoint."""
+        """Puts a run back into the queue; a training resumes from its checkpoint."""
         planned = self._by_key[running.job.key]
         planned.state, planned.slot = WAITING, ""
         self._decide(planned)
@@ -208,23 +206,23 @@ class Experiment:
         return False
 
     def tick(self, running: list[Running]) -> None:
-        """Nothing has to be done now and then; a view may."""
+        """Nothing to do; a view may override it."""
 
 
 def last_line(log: Path) -> str:
-    """The last line of a log that says something."""
+    """The last line of a log that is not empty."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
-    return said[-1] if said else "it said nothing"
+    output = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
+    return output[-1] if output else "no output"
 
 
 def _check_removable(path: Path) -> None:
-    """Refuses to remove what is not the directory of a run: a wrong cell must not cost anyone their files."""
+    """Refuses to remove a directory that is not that of a run: a wrong cell must not delete other files."""
     full = path.resolve()
     here = Path.cwd().resolve()
     if path.is_symlink() or not path.is_dir():
@@ -243,7 +241,7 @@ Cell = str | int | float | None
 
 
 def result_rows(runs: list[PlannedRun]) -> list[list[Cell]]:
-    """A table: a heading, then a row per run with ID, status, epoch, best value and everything of its last epoch."""
+    """A table with a heading and a row per run: ID, status, epoch, best value and all values of its last epoch."""
     collected = [(run, *_results(run)) for run in runs]
     names = list(dict.fromkeys(name for _, last, _ in collected for name in last if name not in NO_RESULTS))
     rows: list[list[Cell]] = [["ID", "STATUS", "EPOCH", "SECONDS", "BEST", *names]]

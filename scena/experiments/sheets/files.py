@@ -22,7 +22,7 @@ def read_sheet(path: Path, name: str | None = None) -> list[SheetRun]:
 
     Args:
         path: an `.xlsx`, `.csv`, `.yaml` or `.yml` file.
-        name: which sheet of an xlsx file; the first one, if left out.
+        name: which sheet of an xlsx file; the first one by default.
     """
     if not path.is_file():
         raise ExperimentError(f"There is no file {path}.")

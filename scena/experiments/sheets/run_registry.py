@@ -1,4 +1,4 @@
-"""What has become of the runs of a sheet, one small file for each, and locks that say that a run still goes on."""
+"""The run registry of a sheet: the status of each run in a small file, and locks of those that still run."""
 
 import fcntl
 import json

@@ -1,7 +1,7 @@
-"""Sheets of runs: what a row says, and the layout that xlsx and CSV share.
+"""Sheets of runs: the meaning of a row, and the layout that xlsx and CSV share.
 
 Row one has the headings USER, RESULT, SKIP, SCRIPT, ID, CLEANUP and PARAMS; row two the groups of the parameters, row three
-their names with `:split` and `:empty`; each row below is a run. Reading files is the matter of `sheet_files.py`.
+their names with `:split` and `:empty`; each row below is a run. `files.py` reads the files.
 """
 
 import re
@@ -26,7 +26,7 @@ class Flag(NamedTuple):
     words: list[str]
 
     def on_command_line(self) -> list[str]:
-        """The words of it; a value that looks like a flag is tied to its name."""
+        """Its words; a value that looks like a flag is joined to the name."""
         if len(self.words) == 1 and self.words[0].startswith("-"):
             return [f"--{self.name}={self.words[0]}"]
         return [f"--{self.name}", *self.words]
@@ -43,10 +43,10 @@ class SheetRun:
     cleanup: bool = False
     user: dict[str, str] = field(default_factory=dict)
     where: str = ""
-    """Where in the file it stands."""
+    """Its place in the file, for errors."""
 
     def words(self) -> list[str]:
-        """Its command line as the sheet has it."""
+        """Its command line as in the sheet."""
         return [*self.script, *(word for flag in self.flags for word in flag.on_command_line())]
 
 
@@ -83,7 +83,7 @@ def checked(runs: list[SheetRun], file: str) -> list[SheetRun]:
                 f"{run.where}: the ID names a directory, so it has letters, digits, `_`, `-`, `+` and `.`. Received: {run.id!r}."
             )
         if run.id in seen:
-            raise ExperimentError(f"{run.where}: the ID {run.id} stands twice; the first is in {seen[run.id]}.")
+            raise ExperimentError(f"{run.where}: the ID {run.id} appears twice; the first is in {seen[run.id]}.")
         seen[run.id] = run.where
     if not runs:
         raise ExperimentError(f"{file}: there is no run in it.")
@@ -104,7 +104,7 @@ def _columns(rows: Sequence[Sequence[Any]], file: str) -> list[_Column]:
                     f"there are: {', '.join(HEADINGS)}."
                 )
             if any(column.heading == heading for column in columns):
-                raise ExperimentError(f"{file}: the heading {heading} stands twice in row 1.")
+                raise ExperimentError(f"{file}: the heading {heading} appears twice in row 1.")
         label = "" if _is_blank(third[index]) else str(third[index]).strip()
         if heading == "PARAMS":
             if not _is_blank(second[index]) and str(second[index]).strip() != "EMPTY":
@@ -129,12 +129,12 @@ def _check_nameless(rows: Sequence[Sequence[Any]], columns: list[_Column], file:
         for place, value in enumerate(row):
             if place not in known and not _is_blank(value):
                 raise ExperimentError(
-                    f"{file}: column {_letters(place)} has values ({as_word(value)!r} in row {number}) but no name. "
+                    f"{file}: column {column_letters(place)} has values ({as_word(value)!r} in row {number}) but no name. "
                     "Name the parameter in row 3, or move the column under USER if it is a note."
                 )
 
 
-def _letters(place: int) -> str:
+def column_letters(place: int) -> str:
     """The name of a column in a spreadsheet: A, B, …, Z, AA, …"""
     name = ""
     while place >= 0:
@@ -205,7 +205,7 @@ def as_word(value: Any) -> str:
 
 
 def is_true(value: Any) -> bool:
-    """Whether a cell says yes: anything but empty, 0, false, no and `-`."""
+    """Whether a cell means yes: anything but empty, 0, false, no and `-`."""
     return not _is_blank(value) and str(value).strip().lower() not in ("0", "0.0", "false", "no", "n", "-")
 
 

@@ -1,7 +1,7 @@
-"""Adding a sheet to an xlsx file and leaving every other byte of its content as it is.
+"""Adds a sheet to an xlsx file and keeps every other part unchanged.
 
-An xlsx file is a zip of XML parts. openpyxl reads them, but parts that it does not know (shapes, controls, custom XML) are
-gone after it has written; so the new sheet is put beside the others, and the three lists of parts get a line.
+An xlsx file is a zip of XML parts. openpyxl drops parts that it does not know (shapes, controls, custom XML), so this module adds
+the new sheet beside the others, and a line to the three lists of parts.
 """
 
 import math
@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from scena.experiments.errors import ExperimentError
+from scena.experiments.sheets.sheet import column_letters
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -111,7 +112,7 @@ def _before_end(xml: str, element: str, new: str) -> str:
 def _sheet_xml(rows: Sequence[Sequence[str | int | float | None]], namespace: str) -> str:
     lines = []
     for number, row in enumerate(rows, 1):
-        cells = "".join(_cell(f"{_letters(place)}{number}", value) for place, value in enumerate(row))
+        cells = "".join(_cell(f"{column_letters(place)}{number}", value) for place, value in enumerate(row))
         lines.append(f'<row r="{number}">{cells}</row>')
     return (
         f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<worksheet xmlns="{namespace}">'
@@ -126,12 +127,3 @@ def _cell(reference: str, value: str | int | float | None) -> str:
         return f'<c r="{reference}"><v>{value!r}</v></c>'
     text = escape(_CONTROL.sub("", str(value)))
     return f'<c r="{reference}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
-
-
-def _letters(place: int) -> str:
-    letters = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, 26)
-        letters = chr(65 + rest) + letters
-    return letters

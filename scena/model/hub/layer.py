@@ -18,10 +18,10 @@ class SavedModelFeatures(keras.layers.Layer):
 
     Args:
         path: the folder of the SavedModel.
-        input_shape: the shape of one picture.
+        input_shape: the shape of one image.
 
     Raises:
-        ModelError: it cannot be loaded, is refused (see `inspect.py`), or does not take such pictures.
+        ModelError: it cannot be loaded, is refused (see `inspect.py`), or does not take such images.
     """
 
     def __init__(self, path: Path, input_shape: tuple[int | None, ...], **kwargs: Any) -> None:
@@ -46,7 +46,7 @@ class SavedModelFeatures(keras.layers.Layer):
         self.build()  # now: once a model is being put together, Keras allows no variables that come from elsewhere
 
     def call(self, image: Any, training: bool | None = None) -> Any:
-        """The features of a batch of pictures; a layer that is frozen computes as in prediction."""
+        """The features of a batch of images; a layer that is frozen computes as in prediction."""
         if self._by_name is not None:
             outputs = self._function(**{self._by_name: image})
         elif self._takes_training:
@@ -56,7 +56,7 @@ class SavedModelFeatures(keras.layers.Layer):
         return _features(self._folder, outputs)
 
     def _fits(self, shape: tuple[int | None, ...]) -> bool:
-        """Whether the function takes `training`; raises if it does not take such pictures."""
+        """Whether the function takes `training`; raises if it does not take such images."""
         import tensorflow as tf
 
         image = tf.TensorSpec((None, *shape), tf.float32)
@@ -76,7 +76,7 @@ class SavedModelFeatures(keras.layers.Layer):
 
     def _misfit(self, shape: Any, wanted: Any) -> ModelError:
         return ModelError(
-            f"The SavedModel {self._folder} does not take pictures of shape {shape} (height, width, channels; None: any). "
+            f"The SavedModel {self._folder} does not take images of shape {shape} (height, width, channels; None: any). "
             f"It takes {wanted}. Give that as --model.input_size."
         )
 
@@ -111,7 +111,7 @@ class FeatureClassifier(keras.layers.Layer):
 
     Args:
         path: the folder of the SavedModel.
-        input_shape: the shape of one picture.
+        input_shape: the shape of one image.
         num_classes: how many classes; 0 for the features themselves.
         dropout: rate of dropout between the two.
         l2: weight of an L2 penalty on the dense layer's kernel.
@@ -161,7 +161,7 @@ def _endpoint(path: Path, loaded: Any) -> tuple[Any, str | None]:
         )
     names = list(function.structured_input_signature[1])
     if len(names) != 1:
-        raise ModelError(f"The signature of the SavedModel {path} takes {names}; a feature extractor takes a picture.")
+        raise ModelError(f"The signature of the SavedModel {path} takes {names}; a feature extractor takes an image.")
     return function, names[0]
 
 

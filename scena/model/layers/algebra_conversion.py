@@ -22,7 +22,7 @@ class IntoAlgebra(Componentwise):
 
     Args:
         way: "basic" (the input is the first component, the others are zero), "learned" (each other component comes from two small
-            convolutions of the input), and for quaternions of an RGB picture "joint" (0, R, G, B) and "grayscale" (grey, R, G, B).
+            convolutions of the input), and for quaternions of an RGB image "joint" (0, R, G, B) and "grayscale" (grey, R, G, B).
         kwargs: see `Componentwise`.
     """
 

@@ -50,7 +50,7 @@ class AlgebraConcatenate(Componentwise):
 
 @keras.saving.register_keras_serializable(package="scena")
 class AlgebraFlatten(Componentwise):
-    """Makes one vector of each component of a picture; the order within it is the one of Keras' Flatten."""
+    """Makes one vector of each component of an image; the order within it is the one of Keras' Flatten."""
 
     def call(self, inputs: Any) -> Any:
         """Component by component: height, width, channel."""
@@ -62,7 +62,7 @@ class AlgebraFlatten(Componentwise):
         features = 1
         for size in shape[1:]:
             if size is None:
-                raise ModelError(f"AlgebraFlatten needs a picture of known size. Received the shape {shape}.")
+                raise ModelError(f"AlgebraFlatten needs an image of known size. Received the shape {shape}.")
             features *= size
         return features
 

@@ -13,7 +13,7 @@ Size = int | tuple[int, int] | list[int]
 
 
 class AlgebraWindow(AlgebraLinear):
-    """Base of the layers that slide a window over a picture.
+    """Base of the layers that slide a window over an image.
 
     Args:
         kernel_size: height and width of the window.

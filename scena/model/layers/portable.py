@@ -88,7 +88,7 @@ def convolve(
 def add_bias(outputs: Any, bias: Any, data_format: str) -> Any:
     """Adds one value to each channel.
 
-    With the bias on the right Keras 3.15 adds it along the width of an NCHW picture if that happens to equal the number of channels.
+    With the bias on the right Keras 3.15 adds it along the width of an NCHW image if that happens to equal the number of channels.
     """
     if data_format == "channels_last" or len(outputs.shape) == 2:
         return ops.add(outputs, bias)
@@ -113,7 +113,7 @@ class PortableConv2D(keras.layers.Conv2D):
 
 @keras.saving.register_keras_serializable(package="scena")
 class Transpose(keras.layers.Layer):
-    """Brings a picture from one data format into the other.
+    """Brings an image from one data format into the other.
 
     Args:
         to: the data format of the output.
@@ -124,7 +124,7 @@ class Transpose(keras.layers.Layer):
         self.to = to
 
     def call(self, inputs: Any) -> Any:
-        """The same picture with its axes in another order."""
+        """The same image with its axes in another order."""
         return to_channels_first(inputs) if self.to == "channels_first" else to_channels_last(inputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:

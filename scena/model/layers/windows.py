@@ -1,4 +1,4 @@
-"""Shapes of pictures, and windows that slide over them: how large what comes out is. No Keras here."""
+"""Shapes of images, and windows that slide over them: how large what comes out is. No Keras here."""
 
 from scena.model.errors import ModelError
 
@@ -31,12 +31,12 @@ def check_padding(padding: str) -> str:
 
 
 def spatial(shape: Shape, data_format: str) -> tuple[int | None, int | None]:
-    """Height and width of a picture of this shape."""
+    """Height and width of an image of this shape."""
     return (shape[2], shape[3]) if data_format == "channels_first" else (shape[1], shape[2])
 
 
 def with_spatial(batch: int | None, size: tuple[int | None, ...], channels: int, data_format: str) -> Shape:
-    """The shape of a picture with this height, width and number of channels."""
+    """The shape of an image with this height, width and number of channels."""
     return (batch, channels, *size) if data_format == "channels_first" else (batch, *size, channels)
 
 

@@ -1,4 +1,4 @@
-"""Networks for pictures by name, each at any factor and in any algebra. `create_network` builds one; `params` lists them without Keras."""
+"""Networks for images by name, each at any factor and in any algebra. `create_network` builds one; `params` lists them without Keras."""
 
 from scena.lazy import attach
 

@@ -19,7 +19,7 @@ def alexnet_2012(nn: Layers, x: Tensor, options: Options, towers: int = 2, bias:
 
     Args:
         nn: the layers.
-        x: the picture.
+        x: the image.
         options: classes, dropout.
         towers: 2, or 1 for convolutions that see all channels.
         bias: whether layers other than the classifier have one.

@@ -36,7 +36,7 @@ SHORTCUTS = {
     "projection_3x3": ("resnet_cifar:resnet_cifar_v2", {}),
 }
 BOTTLENECKS = {"ResNet50": (3, 4, 6, 3), "ResNet101": (3, 4, 23, 3), "ResNet152": (3, 8, 36, 3)}
-# width, depth, picture, dropout
+# width, depth, size of the image, dropout
 EFFICIENTNETS = {
     "B0": (1.0, 1.0, 224, 0.2),
     "B1": (1.0, 1.1, 240, 0.2),
@@ -78,25 +78,23 @@ def _mobile() -> dict[str, Entry]:
         "MobileNetV2": version2,
         "MobileNetV2NCHW": version2._replace(data_format="NCHW"),
         "MobileNetV2CIFAR": version2._replace(
-            arguments={"small_pictures": True}, input_size=CIFAR, num_classes=10, application=None
+            arguments={"small_images": True}, input_size=CIFAR, num_classes=10, application=None
         ),
     }
     for size in ("Small", "Large"):
         name = f"MobileNetV3{size}"
         nets[name] = Entry("mobilenet_v3:mobilenet_v3", {"size": size.lower()}, options=DROPOUT, application=name)
-    for letter, (width, depth, picture, dropout) in EFFICIENTNETS.items():
+    for letter, (width, depth, side, dropout) in EFFICIENTNETS.items():
         arguments = {"width": width, "repeat": depth, "default_dropout": dropout}
         name = f"EfficientNet{letter}"
-        nets[name] = Entry(
-            "efficientnet:efficientnet", arguments, (picture, picture, 3), options=DROPOUT, application=name
-        )
+        nets[name] = Entry("efficientnet:efficientnet", arguments, (side, side, 3), options=DROPOUT, application=name)
     return nets
 
 
 def _nasnet() -> dict[str, Entry]:
     mobile = {"penultimate": 1056, "blocks": 4, "stem": 32}
     large = {"penultimate": 4032, "blocks": 6, "stem": 96, "skip_reduction": True}
-    cifar = {"penultimate": 768, "blocks": 6, "stem": 32, "small_pictures": True}
+    cifar = {"penultimate": 768, "blocks": 6, "stem": 32, "small_images": True}
     return {
         "NASNetMobile": Entry("nasnet:nasnet", mobile, application="NASNetMobile"),
         "NASNetLarge": Entry("nasnet:nasnet", large, (331, 331, 3), application="NASNetLarge"),

@@ -14,7 +14,7 @@ from scena.model.zoo.params import BatchNorm, Framework, WayIn, WayOut
 from scena.model.zoo.request import request
 
 
-class Picture(NamedTuple):
+class Shape(NamedTuple):
     """Stands for a tensor: its shape, with a batch of one."""
 
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ def count_network(name: str, *args: Any, **kwargs: Any) -> Totals:
     """
     asked = request(name, *args, **kwargs)
     nn = CountingLayers(asked.setting)
-    asked.build(nn, Picture((1, *asked.input_size)))
+    asked.build(nn, Shape((1, *asked.input_size)))
     return nn.totals
 
 
@@ -62,9 +62,9 @@ class CountingLayers(Layers):
         self.totals = totals or Totals()
         self.components = self.algebra.components
 
-    def _picture(self, size: Sequence[int | None], channels: int) -> Picture:
+    def _image(self, size: Sequence[int | None], channels: int) -> Shape:
         height, width = (side or 0 for side in size)
-        return Picture((1, height, width, channels * self.components))
+        return Shape((1, height, width, channels * self.components))
 
     def _windows(self, x: Tensor, kernel: Size, strides: int, padding: str) -> list[int | None]:
         kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
@@ -72,14 +72,14 @@ class CountingLayers(Layers):
 
     def conv(self, x: Tensor, filters: int, kernel: Size, strides: int = 1, padding: str = "same", bias: bool = True,
              activation: str | None = None, name: str | None = None) -> Tensor:  # fmt: skip
-        outputs = self._picture(self._windows(x, kernel, strides, padding), filters)
+        outputs = self._image(self._windows(x, kernel, strides, padding), filters)
         weights = prod((kernel, kernel) if isinstance(kernel, int) else kernel) * self.count(x) * filters
         self.totals.weigh(self.components * (weights + bias * filters))
         self.totals.multiply_adds += prod(self.size(outputs)) * weights * self.components**2
         return outputs
 
     def depthwise(self, x: Tensor, kernel: int, strides: int = 1, padding: str = "same") -> Tensor:
-        outputs = self._picture(self._windows(x, kernel, strides, padding), self.count(x))
+        outputs = self._image(self._windows(x, kernel, strides, padding), self.count(x))
         weights = kernel * kernel * self.count(x)
         self.totals.weigh(self.components * weights)
         self.totals.multiply_adds += prod(self.size(outputs)) * weights * self.components**2
@@ -93,7 +93,7 @@ class CountingLayers(Layers):
         weights = self.count(x) * units
         self.totals.weigh(self.components * (weights + bias * units))
         self.totals.multiply_adds += weights * self.components**2
-        return Picture((1, units * self.components))
+        return Shape((1, units * self.components))
 
     def batch_norm(self, x: Tensor, epsilon: float = 1e-3, momentum: float = 0.99, scale: bool = True) -> Tensor:
         channels, n = self.count(x), self.components
@@ -114,21 +114,19 @@ class CountingLayers(Layers):
         return x
 
     def max_pool(self, x: Tensor, size: int, strides: int, padding: str = "valid") -> Tensor:
-        return self._picture(self._windows(x, size, strides, padding), self.count(x))
+        return self._image(self._windows(x, size, strides, padding), self.count(x))
 
     avg_pool = max_pool
 
     def global_pool(self, x: Tensor, keepdims: bool = False) -> Tensor:
-        return self._picture((1, 1), self.count(x)) if keepdims else Picture((1, x.shape[-1]))
+        return self._image((1, 1), self.count(x)) if keepdims else Shape((1, x.shape[-1]))
 
     def pad(self, x: Tensor, padding: int | Padding) -> Tensor:
         sides = ((padding, padding), (padding, padding)) if isinstance(padding, int) else padding
-        return self._picture([side + sum(more) for side, more in zip(self.size(x), sides, strict=True)], self.count(x))
+        return self._image([side + sum(more) for side, more in zip(self.size(x), sides, strict=True)], self.count(x))
 
     def crop(self, x: Tensor, cropping: Padding) -> Tensor:
-        return self._picture(
-            [side - sum(less) for side, less in zip(self.size(x), cropping, strict=True)], self.count(x)
-        )
+        return self._image([side - sum(less) for side, less in zip(self.size(x), cropping, strict=True)], self.count(x))
 
     def add(self, tensors: Sequence[Tensor]) -> Tensor:
         assert len({x.shape for x in tensors}) == 1, [x.shape for x in tensors]
@@ -141,13 +139,13 @@ class CountingLayers(Layers):
         return x
 
     def concat(self, tensors: Sequence[Tensor]) -> Tensor:
-        return self._picture(self.size(tensors[0]), sum(map(self.count, tensors)))
+        return self._image(self.size(tensors[0]), sum(map(self.count, tensors)))
 
     def flatten(self, x: Tensor) -> Tensor:
-        return Picture((1, prod(x.shape)))
+        return Shape((1, prod(x.shape)))
 
     def pad_channels(self, x: Tensor, channels: int) -> Tensor:
-        return self._picture(self.size(x), channels)
+        return self._image(self.size(x), channels)
 
     def dropout(self, x: Tensor, rate: float) -> Tensor:
         return x
@@ -164,12 +162,12 @@ class CountingLayers(Layers):
             weights = 9 * channels * channels
             self.totals.weigh(others * 2 * (weights + channels + 2 * channels), others * 2 * 2 * channels)
             self.totals.multiply_adds += others * 2 * prod(self.size(image)) * weights
-        return self._picture(self.size(image), 1 if way in (WayIn.JOINT, WayIn.GRAYSCALE) else channels)
+        return self._image(self.size(image), 1 if way in (WayIn.JOINT, WayIn.GRAYSCALE) else channels)
 
     def leave(self, x: Tensor) -> Tensor:
         if self.setting.algebra.way_out is WayOut.CONCAT:
             return x
-        return Picture((*x.shape[:-1], self.count(x)))
+        return Shape((*x.shape[:-1], self.count(x)))
 
     def as_nhwc(self, x: Tensor) -> Tensor:
         return x

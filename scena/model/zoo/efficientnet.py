@@ -1,6 +1,6 @@
-"""EfficientNet B0 to B7 (Tan and Le 2019): one network, scaled in width, depth and size of the picture.
+"""EfficientNet B0 to B7 (Tan and Le 2019): one network, scaled in width, depth and size of the image.
 
-There is no normalisation of the picture inside, as keras.applications has it: pictures come normalised.
+There is no normalisation of the image inside, as keras.applications has it: images come normalised.
 """
 
 import math

@@ -16,7 +16,7 @@ def count_flops(model: KerasModel) -> int:
     """The floating point operations of one sample in a functional or sequential model, each layer as often as it is used.
 
     Raises:
-        ModelError: the size of a picture is not known.
+        ModelError: the size of an image is not known.
     """
     return 2 * sum(
         multiply_adds(layer, _shape(node.input_tensors[0]), _shape(node.outputs[0]))

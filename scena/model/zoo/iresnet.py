@@ -11,7 +11,7 @@ FEATURES = 512
 
 
 def iresnet(nn: Layers, x: Tensor, options: Options, blocks: Sequence[int]) -> Tensor:
-    """Four stages that each halve the picture, and an embedding; with classes, a dense layer on top of it."""
+    """Four stages that each halve the image, and an embedding; with classes, a dense layer on top of it."""
     x = nn.prelu(_normalise(nn, nn.conv(x, nn.channels(64), 3, bias=False)))
     for width, number in zip(WIDTHS, options.blocks(blocks), strict=True):
         for index in range(number):

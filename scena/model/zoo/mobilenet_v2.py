@@ -7,13 +7,13 @@ STAGES = ((1, 16, 1), (6, 24, 2), (6, 32, 2), (6, 64, 2), (6, 96, 1), (6, 160, 2
 BLOCKS = (1, 2, 3, 4, 3, 3, 1)
 
 
-def mobilenet_v2(nn: Layers, x: Tensor, options: Options, small_pictures: bool = False) -> Tensor:
-    """Seven stages between two convolutions; for small pictures the first two strides are 1."""
-    x = nn.conv(x, _width(nn, 32), 3, 1 if small_pictures else 2, bias=False)
+def mobilenet_v2(nn: Layers, x: Tensor, options: Options, small_images: bool = False) -> Tensor:
+    """Seven stages between two convolutions; for small images the first two strides are 1."""
+    x = nn.conv(x, _width(nn, 32), 3, 1 if small_images else 2, bias=False)
     x = nn.activate(_normalise(nn, x), "relu6")
     for stage, ((expansion, channels, strides), number) in enumerate(zip(STAGES, options.blocks(BLOCKS), strict=True)):
         for index in range(number):
-            first_strides = 1 if small_pictures and stage == 1 else strides
+            first_strides = 1 if small_images and stage == 1 else strides
             x = _block(nn, x, expansion, _width(nn, channels), 1 if index else first_strides)
     x = nn.activate(_normalise(nn, nn.conv(x, _width(nn, 1280), 1, bias=False)), "relu6")
     x = nn.dropout(nn.global_pool(x), options.dropout_or(0.0))

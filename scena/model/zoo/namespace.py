@@ -140,14 +140,14 @@ class Layers(ABC):
 
     @abstractmethod
     def global_pool(self, x: Tensor, keepdims: bool = False) -> Tensor:
-        """The mean over the picture."""
+        """The mean over the image."""
 
     @abstractmethod
     def pad(self, x: Tensor, padding: int | Padding) -> Tensor:
-        """Zeros around the picture."""
+        """Zeros around the image."""
 
     def pad_for_stride(self, x: Tensor, kernel: int) -> Tensor:
-        """Zeros that centre a window of stride 2 without padding, for odd and even pictures."""
+        """Zeros that centre a window of stride 2 without padding, for odd and even images."""
         half = kernel // 2
         height, width = ((half - (1 - size % 2), half) for size in self.size(x))
         return self.pad(x, (height, width))
@@ -192,7 +192,7 @@ class Layers(ABC):
 
     @abstractmethod
     def enter(self, image: Tensor) -> Tensor:
-        """From an NHWC picture to the data format and the algebra of the network."""
+        """From an NHWC image to the data format and the algebra of the network."""
 
     @abstractmethod
     def leave(self, x: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ class Layers(ABC):
 
     @abstractmethod
     def as_nhwc(self, x: Tensor) -> Tensor:
-        """A real map in the data format of pictures."""
+        """A real map in the data format of images."""
 
     @property
     @abstractmethod

@@ -14,25 +14,25 @@ def nasnet(
     blocks: int,
     stem: int,
     skip_reduction: bool = False,
-    small_pictures: bool = False,
+    small_images: bool = False,
 ) -> Tensor:
     """Three stages of normal cells with reduction cells between them.
 
     Args:
         nn: the layers.
-        x: the picture.
+        x: the image.
         options: classes.
         penultimate: channels at the end, at factor 1.
         blocks: normal cells of a stage.
         stem: channels of the first convolution.
         skip_reduction: the cell after a reduction sees the input of the cell before the reduction, not that of the reduction.
-        small_pictures: no reduction before the first stage.
+        small_images: no reduction before the first stage.
     """
     filters = penultimate // 24
-    strides, padding = (1, "same") if small_pictures else (2, "valid")
+    strides, padding = (1, "same") if small_images else (2, "valid")
     x = _normalise(nn, nn.conv(x, nn.channels(stem), 3, strides, padding, bias=False))
     before = None
-    if not small_pictures:
+    if not small_images:
         x, before = _reduction_cell(nn, x, before, nn.channels(filters // 4))
         x, before = _reduction_cell(nn, x, before, nn.channels(filters // 2))
     for stage in range(3):

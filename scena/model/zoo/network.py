@@ -30,7 +30,7 @@ def create_network(
 ) -> keras.Model:
     """Builds a network with random weights.
 
-    Its input is a batch of NHWC pictures, normalised by the caller; its output the logits, in single precision. Two networks differ: those
+    Its input is a batch of NHWC images, normalised by the caller; its output the logits, in single precision. Two networks differ: those
     for faces give an embedding by default, and DeepPixBiS a dict of the logits and their map.
 
     Args:

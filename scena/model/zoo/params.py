@@ -24,7 +24,7 @@ class Framework(StrEnum):
 
 
 class DataFormat(StrEnum):
-    """The order of the axes inside a network; pictures always come as NHWC."""
+    """The order of the axes inside a network; images always come as NHWC."""
 
     NHWC = "NHWC"
     NCHW = "NCHW"
@@ -36,7 +36,7 @@ class DataFormat(StrEnum):
 
 
 class WayIn(StrEnum):
-    """How a picture becomes elements of the algebra."""
+    """How an image becomes elements of the algebra."""
 
     BASIC = "basic"
     LEARNED = "learned"
@@ -73,7 +73,7 @@ class AlgebraParams(Params):
 
     way_in: WayIn = param(
         WayIn.BASIC,
-        help="basic: the picture is the first component; learned: small convolutions make the others; "
+        help="basic: the image is the first component; learned: small convolutions make the others; "
         "for type 2 also joint (0, R, G, B) and grayscale (grey, R, G, B)",
     )
     way_out: WayOut = param(
@@ -90,7 +90,7 @@ class NetworkParams(Params):
     """A network of the zoo."""
 
     name: str = param("ResNet50", choices=list(MODELS), help="the network; `scena zoo` lists them")
-    input_size: list[int] = param([224, 224, 3], gt=0, help="height, width and channels of the pictures")
+    input_size: list[int] = param([224, 224, 3], gt=0, help="height, width and channels of the images")
     num_classes: int = param(1000, ge=0, help="number of classes; 0: the output is the features before the classifier")
     factor: float = param(
         1, ge=SMALLEST_FACTOR, help="divides the number of channels of every layer; below 1 it widens them"

@@ -12,21 +12,21 @@ from scena.model.state.archive import check_hdf5_file
 from scena.model.zoo.catalogue import MODELS
 
 
-class Pictures(NamedTuple):
-    """What pictures the weights of keras.applications were trained on: mean and deviation of `Normalize`."""
+class ImageNormalization(NamedTuple):
+    """What images the weights of keras.applications were trained on: mean and deviation of `Normalize`."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
 
-IMAGENET = Pictures((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-FROM_MINUS_ONE = Pictures((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+IMAGENET = ImageNormalization((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+FROM_MINUS_ONE = ImageNormalization((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 # 0..255 without the mean, and blue first: the order is put right in the first kernel
-CAFFE = Pictures((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255, 1 / 255, 1 / 255))
+CAFFE = ImageNormalization((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255, 1 / 255, 1 / 255))
 
 
-def pictures_of(application: str) -> Pictures:
-    """How pictures have to be normalised for the weights of an application."""
+def normalization_of(application: str) -> ImageNormalization:
+    """How images have to be normalised for the weights of an application."""
     if application.startswith("EfficientNet"):
         return IMAGENET
     like_caffe = application.startswith(("ResNet", "VGG")) and not application.endswith("V2")
@@ -82,7 +82,7 @@ def _from_application(network: keras.Model, weights: str, skip_classifier: bool 
         source = create(weights=None, include_top="notop" not in Path(weights).name)
         source.load_weights(weights)
     copied = copy_weights(source, network, skip_classifier)
-    if pictures_of(application) is CAFFE:
+    if normalization_of(application) is CAFFE:
         _take_red_first(network)
     return copied
 
@@ -103,7 +103,7 @@ def copy_weights(source: keras.Model, target: keras.Model, skip_classifier: bool
     Axes of size one do not matter either: a convolution of 1 × 1 on one pixel is a dense layer.
 
     Args:
-        source: where the weights come from; normalisation of the picture inside it is left out.
+        source: where the weights come from; normalisation of the image inside it is left out.
         target: where they go.
         skip_classifier: the last layer with weights stays as it is, since its number of classes may differ; None: if it does
             not fit, or if the source has none.

@@ -1,4 +1,4 @@
-"""What was asked for, checked: the network, the size of the pictures, what its layers share and its options. No Keras here."""
+"""What was asked for, checked: the network, the size of the images, what its layers share and its options. No Keras here."""
 
 import importlib
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Request(NamedTuple):
     variant: str | None = None
 
     def build(self, nn: Layers, image: Tensor) -> Tensor | dict[str, Tensor]:
-        """Speaks the words of the network: from a picture to the outputs."""
+        """Speaks the words of the network: from an image to the outputs."""
         builder_name, more = self.entry.variants.get(self.variant or "", (self.entry.builder, {}))
         module, _, function = builder_name.partition(":")
         builder = getattr(importlib.import_module(f"scena.model.zoo.{module}"), function)
@@ -75,7 +75,7 @@ def _checked_size(name: str, entry: Entry, size: Sequence[int] | None) -> tuple[
     size = tuple(entry.input_size if size is None else size)
     if len(size) != 3 or min(size[:2]) < entry.smallest or size[2] < 1:
         raise ModelError(
-            f"{name} takes pictures of height, width and channels, at least {entry.smallest} × {entry.smallest}. Received: {size}"
+            f"{name} takes images of height, width and channels, at least {entry.smallest} × {entry.smallest}. Received: {size}"
         )
     return size
 

@@ -1,4 +1,4 @@
-"""ResNet for small pictures (He et al. 2016, section 4.2): three stages, and three kinds of shortcuts where a stage begins."""
+"""ResNet for small images (He et al. 2016, section 4.2): three stages, and three kinds of shortcuts where a stage begins."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ def resnet_cifar(nn: Layers, x: Tensor, options: Options, blocks: Sequence[int],
 
     Args:
         nn: the layers.
-        x: the picture.
+        x: the image.
         options: classes, depth.
         blocks: blocks of each stage.
         projection: where a stage begins, the shortcut is a convolution of 1 × 1 (option B of the paper); otherwise it skips

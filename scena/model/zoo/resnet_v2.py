@@ -7,7 +7,7 @@ from scena.model.zoo.resnet import EPSILON, WIDTHS
 
 
 def bottleneck_v2(nn: Layers, x: Tensor, options: Options, blocks: Sequence[int]) -> Tensor:
-    """Four stages of bottlenecks. The first block of a stage projects, the last one of the first three halves the picture."""
+    """Four stages of bottlenecks. The first block of a stage projects, the last one of the first three halves the image."""
     x = nn.conv(nn.pad(x, 3), nn.channels(64), 7, 2, "valid")
     x = nn.max_pool(nn.pad(x, 1), 3, 2)
     for stage, (width, number) in enumerate(zip(WIDTHS, options.blocks(blocks), strict=True)):

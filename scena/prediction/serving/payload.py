@@ -61,7 +61,7 @@ class UploadedFile(BytesIO):
 
 
 def pixels_of(content: bytes) -> float:
-    """How many pixels a file unfolds to, by its header alone; 0 if it is no picture."""
+    """How many pixels a file unfolds to, by its header alone; 0 if it is no image."""
     from PIL import Image
 
     try:
@@ -71,7 +71,7 @@ def pixels_of(content: bytes) -> float:
                 return file.width * file.height * int(getattr(file, "n_frames", 1))
     except Image.DecompressionBombError:
         return math.inf
-    except Exception:  # not a picture, or a broken one: whoever reads it reports that
+    except Exception:  # not an image, or a broken one: whoever reads it reports that
         return 0
 
 
@@ -142,13 +142,13 @@ def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], proces
         fields: a JSON value or an `UploadedFile` for each input.
         specs: the inputs of the model.
         processed: the scenario has processors for prediction: they get open files where their generator would give paths. Otherwise a file
-            is read as a picture and brought to the size of its input.
+            is read as an image and brought to the size of its input.
     """
     files = {name: value.name for name, value in fields.items() if isinstance(value, UploadedFile)}
     inputs = {
         name: _array(name, fields[name], spec) if name not in files
         else fields[name] if processed
-        else _picture(fields[name], name, spec)
+        else _image(fields[name], name, spec)
         for name, spec in specs.items()
     }  # fmt: skip
     return Sample(inputs=inputs, meta={"file": files} if files else None)
@@ -162,7 +162,7 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
         name: its name, kept in the sample's meta.
         specs: the inputs of the model.
         processed: the scenario has processors for prediction: they get the file as they would get a path. Otherwise it is read as a
-            picture and brought to the size of the model's input.
+            image and brought to the size of the model's input.
     """
     file = UploadedFile(content, name)
     if processed:
@@ -172,7 +172,7 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
             f"The model has several inputs: name the fields of a form, or the keys of an instance, {sorted(specs)}."
         )
     (key, spec), *_ = specs.items()
-    return Sample(inputs={key: _picture(file, key, spec)}, meta={"file": name})
+    return Sample(inputs={key: _image(file, key, spec)}, meta={"file": name})
 
 
 def plain(value: Any) -> Any:
@@ -203,19 +203,19 @@ def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:
         ) from error
 
 
-def _picture(file: "UploadedFile", name: str, spec: ArraySpec) -> np.ndarray:
+def _image(file: "UploadedFile", name: str, spec: ArraySpec) -> np.ndarray:
     from PIL import Image
 
     channels = spec.shape[-1] if spec.rank == 3 else 1
     if spec.rank not in (2, 3) or channels not in (1, 3, 4):
         raise PayloadError(
-            f"The input {name!r} takes no pictures, and the scenario has no processor that reads a file. Send JSON."
+            f"The input {name!r} takes no images, and the scenario has no processor that reads a file. Send JSON."
         )
     try:
         with Image.open(file) as opened:
             image = opened.convert({1: "L", 3: "RGB", 4: "RGBA"}[int(channels)])
     except Exception as error:  # a broken file can raise nearly anything
-        raise PayloadError(f"The file {file.name!r} is not a picture: {error}") from error
+        raise PayloadError(f"The file {file.name!r} is not an image: {error}") from error
     height, width = spec.shape[:2]
     array = np.asarray(image.resize((width or image.width, height or image.height)))
     return array.reshape(*array.shape[:2], *spec.shape[2:]).astype(spec.dtype)

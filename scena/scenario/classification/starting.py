@@ -8,7 +8,7 @@ import keras
 from scena.data.image.augment.params import NormalizeParams
 from scena.model.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
-from scena.model.zoo.pretrained import Pictures, load_pretrained, pictures_of
+from scena.model.zoo.pretrained import ImageNormalization, load_pretrained, normalization_of
 from scena.scenario.classification.growing import stage_size
 from scena.scenario.classification.params import HUB, ClassificationNetworkParams, ClassificationPipelines
 
@@ -50,10 +50,10 @@ def load_weights(network: keras.Model, params: ClassificationNetworkParams, pipe
     application = MODELS[params.name].application
     theirs = weights == "imagenet" or (weights.endswith(".h5") and not weights.endswith(".weights.h5"))
     if application is not None and theirs:
-        _check_pictures(pictures_of(application), pipelines)
+        _check_pictures(normalization_of(application), pipelines)
 
 
-def _check_pictures(expected: Pictures, pipelines: ClassificationPipelines) -> None:
+def _check_pictures(expected: ImageNormalization, pipelines: ClassificationPipelines) -> None:
     for name, pipeline in (("train", pipelines.train), ("val", pipelines.val)):
         found = [operation for operation in pipeline.augment if isinstance(operation, NormalizeParams)]
         if found and _near(found[0].mean, expected.mean) and _near(found[0].std, expected.std):

@@ -1,4 +1,4 @@
-"""The best model on disk: always complete, and always the one that belongs to the checkpoint a run goes on from."""
+"""The best model on disk: always complete, and always that of the checkpoint a run resumes from."""
 
 import errno
 import logging
@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class BestModelDirectory:
-    """Writes the export of the best model, and puts it into checkpoints as links, which cost no space.
+    """Writes the export of the best model and links it into checkpoints, which costs no space.
 
-    A disk that is full does not end the training: the weights are kept in memory until they can be written. Until then no
-    checkpoint is taken, because it would belong to a best model that is not there.
+    A full disk does not end the training: the weights stay in memory until they can be written. Until then no checkpoint is
+    taken, because its best model would be missing.
 
     Args:
         run: the training.
@@ -32,7 +32,7 @@ class BestModelDirectory:
         self.run = run
         self.step: int | None = None
         self.expected: Any = None
-        """What the best model puts out for some samples, if this process wrote it."""
+        """Outputs of the best model for some samples, if this process wrote it."""
         self.verified = False
         """Whether the directory was read back since it was written last."""
         self._first = True
@@ -40,11 +40,11 @@ class BestModelDirectory:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The directory of the best model."""
         return self.run.paths.best
 
     def write(self, result: dict[str, Any]) -> None:
-        """Exports the weights as they are now."""
+        """Exports the current weights."""
         self._unwritten = None
         self.step = self.run.progress.step
         self.expected = self.run.verification.expect() if self.run.verification is not None else None
@@ -53,16 +53,16 @@ class BestModelDirectory:
         except OSError as error:
             self._unwritten = self.run.built.snapshot(), result
             logger.warning(
-                "Cannot write the best model to %s: %s. It is kept in memory and tried again.",
+                "Cannot write the best model to %s: %s. It is kept in memory; the next checkpoint retries.",
                 self.path,
                 error.strerror or error,
             )
 
     def retry(self) -> None:
-        """Writes what could not be written before.
+        """Writes a best model that could not be written before.
 
         Raises:
-            OSError: it still cannot.
+            OSError: it still cannot be written.
         """
         if self._unwritten is None:
             return
@@ -74,10 +74,10 @@ class BestModelDirectory:
         finally:
             now.put_back()
         self._unwritten = None
-        logger.info("The best model could be written now: %s", self.path)
+        logger.info("The best model is written now: %s", self.path)
 
     def add_to(self, checkpoint: Path) -> None:
-        """Puts the best model into a checkpoint."""
+        """Links the best model into a checkpoint."""
         self.retry()
         if self.step is None:
             return
@@ -86,7 +86,7 @@ class BestModelDirectory:
         link_tree(self.path, checkpoint / BEST)
 
     def go_back(self, step: int | None) -> None:
-        """Brings back the best model that belongs to the checkpoint from which the run goes on.
+        """Restores the best model of the checkpoint that the run resumes from.
 
         Args:
             step: the step it is from, None if there was no best model yet.
@@ -98,7 +98,7 @@ class BestModelDirectory:
             return
         stored = (self.run.resumed_from or Path()) / BEST
         if not (stored / EXPORT_FILE).is_file():
-            logger.warning("The checkpoint has no copy of the best model; %s is left as it is.", self.path)
+            logger.warning("The checkpoint has no copy of the best model; %s stays unchanged.", self.path)
             return
         try:
             verify_tree(stored.parent, BEST)
@@ -109,10 +109,10 @@ class BestModelDirectory:
             replace_directory(self.path, lambda aside: self._refill(aside, stored))
 
     def remove(self) -> None:
-        """Takes the best model away: the run had none at the point it goes on from."""
+        """Removes the best model: the run had none at the checkpoint it resumes from."""
         if self.path.is_dir():
             replace_directory(self.path, self._refill)
-            if os.listdir(self.path) == [MANIFEST]:  # nobody else has put anything there
+            if os.listdir(self.path) == [MANIFEST]:  # no other files are there
                 shutil.rmtree(self.path)
 
     def _refill(self, aside: Path, stored: Path | None = None) -> None:

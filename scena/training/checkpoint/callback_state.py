@@ -1,6 +1,6 @@
-"""The state of callbacks that know nothing of checkpoints: what changes in their attributes is kept and put back.
+"""The state of callbacks that know nothing of checkpoints: attributes that change are stored and restored.
 
-Numbers, text, lists, dicts and arrays are kept. A callback that holds anything else from epoch to epoch has to be a
+Numbers, text, lists, dicts and arrays are stored. A callback that keeps anything else from epoch to epoch has to be a
 `TrainerCallback` with `state` and `restore`.
 """
 
@@ -15,7 +15,7 @@ _NOT_STATE = {"params", "_model", "model", "validation_data"}
 
 
 class KerasCallbackState:
-    """What changes in the attributes of one callback while it runs.
+    """The changed attributes of one callback.
 
     Args:
         callback: any Keras callback.
@@ -28,7 +28,7 @@ class KerasCallbackState:
         self._initial: dict[str, Any] = {}
 
     def begin(self) -> None:
-        """Notes the attributes as they are after `on_train_begin`: what never differs from them is a setting, not state."""
+        """Notes the attributes after `on_train_begin`: those that stay equal are settings, not state."""
         self._initial = _attributes(self.callback)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -50,7 +50,7 @@ class KerasCallbackState:
         return ({"plain": plain, ARRAYS: counts} if plain or counts else {}), arrays
 
     def restore(self, state: dict[str, Any], tensors: dict[str, Array]) -> None:
-        """Puts the attributes back; those that the callback no longer has are left out."""
+        """Restores the attributes; skips those that the callback no longer has."""
         for name, value in state.get("plain", {}).items():
             if name in vars(self.callback) and name not in _NOT_STATE:
                 setattr(self.callback, name, value)

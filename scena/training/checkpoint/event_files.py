@@ -1,6 +1,6 @@
-"""TensorBoard's event files across a crash: cut back to what they were when a checkpoint was taken.
+"""Truncates TensorBoard's event files to their size at a checkpoint, after a crash.
 
-Only files that are found in the directory are touched, never a path that a checkpoint names.
+Only files found in the directory are touched, never a path that a checkpoint names.
 """
 
 import logging
@@ -20,7 +20,7 @@ def event_sizes(directory: Path) -> dict[str, int]:
 
 
 def cut_back(directory: Path, sizes: dict[str, int]) -> None:
-    """Removes what was written after the sizes were taken, so that going on from there writes nothing twice."""
+    """Removes what was written after the sizes were taken, so that a resumed run writes nothing twice."""
     found = set()
     for path in _event_files(directory):
         name = path.relative_to(directory).as_posix()
@@ -33,11 +33,11 @@ def cut_back(directory: Path, sizes: dict[str, int]) -> None:
         elif path.stat().st_size < size:
             logger.warning("%s is shorter than at the checkpoint: curves in TensorBoard will have a gap.", path)
     for name in sorted(set(sizes) - found):
-        logger.warning("TensorBoard's %s is no longer there: its curves start at the checkpoint.", name)
+        logger.warning("TensorBoard's %s is missing: its curves start at the checkpoint.", name)
 
 
 def remove_half_written(folder: Path) -> None:
-    """Cuts the newest event file of a folder off after its last whole record; one without any record is removed."""
+    """Truncates the newest event file of a folder after its last complete record; removes it if it has none."""
     newest = max(_event_files(folder), key=lambda path: path.stat().st_mtime_ns, default=None)
     if newest is None:
         return

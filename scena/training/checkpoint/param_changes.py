@@ -1,4 +1,4 @@
-"""What changed between a stored run and the parameters it goes on with, and whether the result is still exact."""
+"""Changes between a stored run and the parameters, code and environment it resumes with."""
 
 import json
 import logging
@@ -17,12 +17,10 @@ from scena.training.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 
-"""In the run's directory: each time it was resumed, from where, and with what changed."""
-
 
 @dataclass(frozen=True)
 class Change:
-    """One value that differs."""
+    """A value that differs."""
 
     path: str
     before: Any
@@ -33,7 +31,7 @@ class Change:
 
 
 def compare(before: Any, after: Any, path: str = "") -> list[Change]:
-    """The values that differ between two raw trees, by their path."""
+    """The differing values of two raw trees, by path."""
     if isinstance(before, dict) and isinstance(after, dict):
         changes = []
         for name in dict.fromkeys([*before, *after]):
@@ -57,19 +55,17 @@ def environment() -> dict[str, str]:
 
 
 def compare_code(before: Fingerprints | None, module: str, checkpoint: Path, *, strict: bool) -> list[CodeChange]:
-    """What differs between the code of a checkpoint and today's: warned about, or refused."""
+    """Compares the code of a checkpoint with the current code: warns of changes, or raises if `strict`."""
     if before is None:
         if strict:
-            raise CheckpointError(
-                f"{checkpoint} does not record the code it was written with, which --strict compares."
-            )
-        logger.info("%s does not record the code it was written with, so changes of it go unnoticed.", checkpoint)
+            raise CheckpointError(f"{checkpoint} does not record its code, which --strict needs for the comparison.")
+        logger.info("%s does not record its code, so code changes go unnoticed.", checkpoint)
         return []
     changes = changed_code(before, module)
     if strict and changes:
         raise CheckpointError(
             f"The code has changed since {checkpoint} was written: {'; '.join(map(str, changes))}. "
-            "Go back to the code of that time, or leave out --strict."
+            "Check out the code of that time, or remove --strict."
         )
     for change in changes:
         logger.warning("The code has changed since %s was written, so the run is not exact: %s", checkpoint, change)
@@ -77,7 +73,7 @@ def compare_code(before: Fingerprints | None, module: str, checkpoint: Path, *, 
 
 
 def record(directory: Path, entry: dict[str, Any]) -> None:
-    """Adds an entry to the record of a run's resumptions."""
+    """Appends an entry to the record of resumes."""
     path = directory / RESUMES_FILE
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))

@@ -1,9 +1,9 @@
-"""Going on with a run: what its directory says about it, what has changed since, and whether anything is left to do."""
+"""Resuming a run: its stored parameters, what has changed since, and whether anything is left to do."""
 
-import json
 import logging
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from scena.data.params import tell_of_rules
@@ -11,13 +11,13 @@ from scena.model.state.layer_state import LayerState
 from scena.params import ParamsError, build, to_raw
 from scena.params.tree import affects_results
 from scena.storage.code_fingerprints import CodeChange
-from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE, run_paths, saved_model
+from scena.storage.run_layout import DIRECTORIES, EXPORT_FILE, PARAMS_FILE, run_paths, saved_model
 from scena.training.checkpoint.param_changes import Change, compare, compare_code, record
 from scena.training.checkpoint.state import TrainingState, stored_layers
 from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint
 from scena.training.directory import settle_paths
 from scena.training.errors import CheckpointError, TrainingError
-from scena.training.ownership import run_identity
+from scena.training.ownership import read_json, run_identity
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainingRun
 
@@ -36,13 +36,13 @@ def _completed(stored: dict[str, Any], cls: type[TrainerParams[Any, Any]]) -> di
 
 
 class Resumption:
-    """A run that was there before this process.
+    """A stored run that this process continues.
 
     Args:
         directory: its directory.
-        params: the parameters to go on with; paths in them are settled.
+        params: the parameters to resume with; their paths are converted.
         scenario: the scenario, which stores the parameters.
-        strict: refuse to go on with changed code.
+        strict: refuse changed code.
     """
 
     def __init__(
@@ -57,14 +57,17 @@ class Resumption:
         self.params = params
         self.scenario = scenario
         self.strict = strict
-        description = _read(directory / PARAMS_FILE)
+        description = read_json(directory / PARAMS_FILE)
         self._rules = description.get("rules")
         stored = description.get("trainer")
         if not isinstance(stored, dict):
             raise TrainingError(
                 f"{directory} is not the directory of a run: it has no {PARAMS_FILE} with its parameters."
             )
-        self._paths = _StoredPaths(stored)
+        paths = {name: stored.get(name) for name in DIRECTORIES}
+        self._paths = SimpleNamespace(
+            **{name: Path(path) if isinstance(path, str) else None for name, path in paths.items()}
+        )
         settle_paths(directory, params, self._paths)
         if params.random_seed is None:
             params.random_seed = stored.get("random_seed")
@@ -75,7 +78,7 @@ class Resumption:
         self.changes = [change for change in compare(before, to_raw(params)) if change.path != "output_dir"]
 
     def report(self) -> None:
-        """Says what has changed."""
+        """Logs what has changed."""
         tell_of_rules(self._rules, str(self.directory))
         if not self.changes:
             return
@@ -83,12 +86,12 @@ class Resumption:
         inexact = [change.path for change in self._effective() if not self._only_longer(change)]
         if inexact:
             logger.warning(
-                "The result is not that of a run with these parameters from the start, because of: %s.",
+                "The result differs from a run with these parameters from the start, because of: %s.",
                 ", ".join(inexact),
             )
 
     def load(self, start: int | Literal["latest", "best"]) -> list[LayerState] | None:
-        """Reads the checkpoint to go on from, which `restore` then uses.
+        """Reads the checkpoint to resume from, which `restore` then uses.
 
         Args:
             start: which one.
@@ -109,7 +112,7 @@ class Resumption:
         return stored_layers(self._loaded)
 
     def restore(self, state: TrainingState) -> None:
-        """Puts the state back, notes that in the run's directory, and stores the parameters."""
+        """Restores the state, records the resume in the run's directory and stores the parameters."""
         loaded, self._loaded = self._loaded, None
         if loaded is None:
             state.reset()
@@ -123,7 +126,7 @@ class Resumption:
                 "Resumed at epoch %d, step %d, from %s", progress.epoch + 1, progress.step, state.run.resumed_from
             )
         else:
-            logger.info("There is no checkpoint yet: the run starts from its beginning, with the same seed.")
+            logger.info("There is no checkpoint yet: the run starts from the beginning, with the same seed.")
         entry = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "from": self._start,
@@ -138,7 +141,7 @@ class Resumption:
             raise TrainingError(f"Cannot write to {self.directory}: {error.strerror or error}.") from error
 
     def finished(self, progress: Progress) -> bool:
-        """Whether there is no step left to take; a run that was stopped early goes on if parameters have changed."""
+        """Whether no step is left; a run that was stopped early continues if parameters have changed."""
         if progress.epoch >= self.params.epochs:
             return True
         if progress.finished and progress.stopped and not self._effective():
@@ -152,13 +155,13 @@ class Resumption:
         paths = run.paths
         if (
             self.params.export_final
-            and _read(paths.export / EXPORT_FILE).get("result", {}).get("step") != run.progress.step
+            and read_json(paths.export / EXPORT_FILE).get("result", {}).get("step") != run.progress.step
         ):
             return False
         return not (paths.best / EXPORT_FILE).is_file() or (paths.best / saved_model()).is_dir()
 
     def _store(self) -> CheckpointStore:
-        """Where the checkpoints are, which may be elsewhere from now on."""
+        """The store that has the checkpoints: the old one, or the new one if --trainer.checkpoint_dir changed."""
         old, new = (
             CheckpointStore(run_paths(self.directory, place).checkpoint, run=run_identity(self.directory))
             for place in (self._paths, self.params)
@@ -166,11 +169,11 @@ class Resumption:
         return old if old.steps() and not new.steps() else new
 
     def _effective(self) -> list[Change]:
-        """The changes that results depend on."""
+        """The changes that affect results."""
         return [change for change in self.changes if affects_results(self.params, change.path)]
 
     def _only_longer(self, change: Change) -> bool:
-        """Whether more or fewer epochs leave the past of the run as it was: not if the learning rate depends on them."""
+        """Whether only the number of epochs differs, and the past learning rates do not depend on it."""
         if change.path != "epochs":
             return False
         rates = [self.params.learning_rate.create(10, epochs) for epochs in (change.before, change.after)]
@@ -181,7 +184,7 @@ class Resumption:
 
 
 def _fit_into_epoch(run: TrainingRun) -> None:
-    """Counts the steps of a half-finished epoch anew: with another batch size, its rest has another number of them."""
+    """Recounts the steps of a half-finished epoch: another batch size changes the number of remaining steps."""
     samples, steps, progress = run.train_data.samples_per_epoch(), run.steps_per_epoch, run.progress
     if (
         progress.step_in_epoch
@@ -195,37 +198,14 @@ def _fit_into_epoch(run: TrainingRun) -> None:
         progress.step_in_epoch = max(steps - rest, 1)  # 0 would mean that nothing of the epoch is done yet
 
 
-class _StoredPaths:
-    """The paths in stored parameters."""
-
-    def __init__(self, stored: dict[str, Any]) -> None:
-        self.checkpoint_dir = _path(stored.get("checkpoint_dir"))
-        self.log_dir = _path(stored.get("log_dir"))
-        self.export_dir = _path(stored.get("export_dir"))
-        self.best_dir = _path(stored.get("best_dir"))
-
-
-def _path(value: Any) -> Path | None:
-    return Path(value) if isinstance(value, str) else None
-
-
 def _best_step(best: Path, store: CheckpointStore) -> int:
-    step = _read(best / EXPORT_FILE).get("result", {}).get("step")
+    step = read_json(best / EXPORT_FILE).get("result", {}).get("step")
     if not isinstance(step, int):
-        raise TrainingError(f"There is no best model in {best} to go on from.")
+        raise TrainingError(f"There is no best model in {best} to resume from.")
     if step not in store.steps():
         there = ", ".join(map(str, store.steps())) or "none"
         raise TrainingError(
             f"The best model is that of step {step}, of which there is no checkpoint (there are: {there}). "
-            "To start from its weights only, train anew with --warmstart."
+            "To start from its weights only, start a new run with --warmstart.model."
         )
     return step
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A JSON object, empty if there is none to be read."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

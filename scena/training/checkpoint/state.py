@@ -1,7 +1,7 @@
-"""The complete state of a training: gathered for a checkpoint, and put back from one.
+"""The complete state of a training, collected for a checkpoint and restored from one.
 
-What is here is all that a run depends on: variables, progress with the data's cursor, callbacks, and the random generators that
-belong to no layer.
+It is all that a run depends on: variables, progress with the data's cursor, callbacks, and the random generators that belong to
+no layer.
 """
 
 import logging
@@ -40,7 +40,7 @@ class TrainingState:
     Args:
         run: what is trained.
         callbacks: all callbacks of the run, each with its state.
-        store: where checkpoints are.
+        store: the checkpoints.
     """
 
     def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], store: CheckpointStore) -> None:
@@ -56,11 +56,11 @@ class TrainingState:
         self._number = 0
         self._layers = Layers(run.built.root, run.model)
         self.begun = False
-        """Whether the state is that of a running training, which a checkpoint can be taken of."""
-        global_seed_variables()  # makes the generator, which draws from Python's; restoring comes after that
+        """Whether the training runs, so that a checkpoint can be taken."""
+        global_seed_variables()  # creates the generator, which draws from Python's, before the state is restored
 
     def begin(self) -> None:
-        """To be called after `on_train_begin` of all callbacks, and, in the middle of an epoch, after its `on_epoch_begin`."""
+        """Call it after `on_train_begin` of all callbacks and, in the middle of an epoch, after `on_epoch_begin`."""
         self.begun = True
         for item in self._foreign:
             item.begin()
@@ -101,15 +101,15 @@ class TrainingState:
         self.writer.save(self.run.progress.step, lambda: {**read_variables(groups), **arrays}, state, accompany, pinned)
 
     def reset(self) -> None:
-        """Starts anew: there is no checkpoint."""
+        """Resets the callbacks: there is no checkpoint."""
         for callback in self._own.values():
             callback.reset()
 
     def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint) -> None:
-        """Goes back to a checkpoint.
+        """Restores a checkpoint.
 
         Args:
-            store: where it is; later ones are set aside.
+            store: where it is; later checkpoints are set aside.
             loaded: the checkpoint.
         """
         step, tensors, state = loaded
@@ -146,7 +146,7 @@ class TrainingState:
 
 
 def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
-    """What layers keep beside their variables, in a checkpoint."""
+    """What layers of a checkpoint keep beside their variables."""
     try:
         return decode(loaded.tensors, LAYERS)
     except ModelError as error:
@@ -158,12 +158,12 @@ def _restore(callback: TrainerCallback, name: str, stored: dict[str, Any], path:
         callback.restore(stored)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(
-            f"The checkpoint {path} does not hold the state of {name} that it needs: {type(error).__name__}: {error}."
+            f"The checkpoint {path} has no usable state of {name}: {type(error).__name__}: {error}."
         ) from error
 
 
 def _names(callbacks: list[keras.callbacks.Callback]) -> dict[str, keras.callbacks.Callback]:
-    """A name for each callback, the same in every process: its class, with a number from the second on."""
+    """Names callbacks by class, with a number from the second on; the same in every process."""
     named: dict[str, keras.callbacks.Callback] = {}
     for callback in callbacks:
         kind = type(callback).__name__
@@ -173,11 +173,11 @@ def _names(callbacks: list[keras.callbacks.Callback]) -> dict[str, keras.callbac
 
 
 def _check_backend(before: dict[str, str], path: Path) -> None:
-    """Refuses to go on with another backend: its random numbers are others, so nothing of the result would be repeatable."""
+    """Refuses another backend: its random numbers differ, so the result would not be repeatable."""
     written, now = before.get("backend", "tensorflow"), keras.config.backend()
     if written != now:
         raise CheckpointError(
-            f"The checkpoint {path} was written with the {written} backend, and this is {now}. Go on with KERAS_BACKEND={written}; "
+            f"The checkpoint {path} was written with the {written} backend, and this is {now}. Resume with KERAS_BACKEND={written}; "
             "or start a new run from its weights with --warmstart.model and the run's best directory."
         )
 
@@ -185,12 +185,12 @@ def _check_backend(before: dict[str, str], path: Path) -> None:
 def _compare_environment(before: dict[str, str]) -> None:
     differing = compare(before, environment())
     if before and differing:
-        logger.warning("This is not the environment of the checkpoint (%s): the result may differ in the last digits.",
+        logger.warning("The environment differs from that of the checkpoint (%s): the result may differ in the last digits.",
                        ", ".join(map(str, differing)))  # fmt: skip
 
 
 def _random_state() -> dict[str, Any]:
-    """Python's and numpy's own generators, which a user's callback may use."""
+    """The global generators of Python and numpy, which a user's callback may use."""
     kind, key, position, has_gauss, gauss = np.random.get_state()
     version, words, following = random.getstate()
     return {
@@ -207,7 +207,7 @@ def _set_random_state(state: dict[str, Any]) -> None:
 
 
 def variable_groups(model: keras.Model) -> Groups:
-    """All state of a compiled Keras model: weights and seeds, optimizer, metrics."""
+    """All state of a compiled Keras model."""
     return {
         "model": list(model.variables),
         "optimizer": list(model.optimizer.variables),
@@ -216,7 +216,7 @@ def variable_groups(model: keras.Model) -> Groups:
 
 
 def keyed(groups: Groups) -> dict[str, keras.Variable]:
-    """Each variable by its key in a checkpoint; one that belongs to several groups only by the first."""
+    """Each variable by its key in a checkpoint; a variable of several groups has the key of the first."""
     found: dict[str, keras.Variable] = {}
     seen: set[int] = set()
     for group, variables in groups.items():
@@ -228,13 +228,13 @@ def keyed(groups: Groups) -> dict[str, keras.Variable]:
 
 
 def read_variables(groups: Groups) -> dict[str, Array]:
-    """The values by key, as views that have to be copied before the next step."""
+    """The values by key, as views that must be copied before the next step."""
     variables = keyed(groups)
     return dict(zip(variables, variable_views(variables.values()), strict=True))
 
 
 def describe_variables(groups: Groups) -> list[VariableEntry]:
-    """What each variable is."""
+    """Key, path, shape and type of each variable."""
     return [
         VariableEntry(key, variable.path, list(variable.shape), str(variable.dtype))
         for key, variable in keyed(groups).items()
@@ -242,7 +242,7 @@ def describe_variables(groups: Groups) -> list[VariableEntry]:
 
 
 def write_variables(groups: Groups, arrays: dict[str, Array], entries: list[VariableEntry]) -> None:
-    """Sets every variable from the arrays; all must be there and fit, else nothing is changed."""
+    """Sets all variables from the arrays; raises and changes nothing if one is missing or does not fit."""
     stored = {entry.key: entry for entry in entries}
     expected = keyed(groups)
     if set(stored) != set(expected):

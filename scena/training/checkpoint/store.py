@@ -1,7 +1,7 @@
 """Checkpoints on disk: the complete state of a training in one directory that appears at once.
 
 Tensors are stored as safetensors, everything else as JSON that is checked against a schema; nothing in a checkpoint is ever
-executed. What the state consists of is the matter of `state.py`.
+executed. `state.py` collects and restores the state.
 """
 
 import errno
@@ -29,7 +29,7 @@ MOST_STATE_BYTES = 256 << 20
 
 
 class VariableEntry(msgspec.Struct):
-    """What a stored variable was: Keras' path is no key, but helps to find out what has changed."""
+    """A stored variable. Keras' path is not a key, but helps to find out what has changed."""
 
     key: str
     path: str
@@ -48,7 +48,7 @@ class StoredState(msgspec.Struct):
     environment: dict[str, str] = {}
     """Versions and cores of the process that wrote it."""
     number: int = 0
-    """How many checkpoints the run had written, this one included."""
+    """The number of checkpoints that the run had written, including this one."""
     run: str = ""
     """The identity of the run; empty if it had none."""
     code: dict[str, dict[str, str]] | None = None
@@ -60,7 +60,7 @@ def _read_1(data: dict[str, Any]) -> StoredState:
 
 
 READERS: dict[int, Callable[[dict[str, Any]], StoredState]] = {1: _read_1}
-"""A reader for each format there ever was; a new format adds one and leaves the others."""
+"""A reader for each format ever written; a new format adds one and keeps the others."""
 
 
 class LoadedCheckpoint(NamedTuple):
@@ -77,9 +77,9 @@ class CheckpointStore:
     Args:
         directory: where they are.
         keep: how many of the last ones to keep.
-        keep_every: keep every so-manieth for good; 0 for none.
-        run: the identity of the run; checkpoints of another one are neither read nor removed.
-        name: what new ones are called: NAME-STEP, or just STEP without a name.
+        keep_every: keep every Nth permanently; 0 for none.
+        run: the identity of the run; checkpoints of other runs are neither read nor removed.
+        name: new ones are named NAME-STEP, or STEP without a name.
     """
 
     def __init__(self, directory: Path, keep: int = 2, keep_every: int = 0, run: str = "", name: str = "") -> None:
@@ -90,7 +90,7 @@ class CheckpointStore:
         self.run = run
 
     def path(self, step: int) -> Path:
-        """The directory of the checkpoint of this step: the one there is, whatever its name, or the one to be written."""
+        """The directory of the checkpoint of this step: the existing one, whatever its name, or the one to write."""
         own = self.directory / (f"{self.name}-{step}" if self.name else str(step))
         if _holds(own) or not self.directory.is_dir():
             return own
@@ -98,14 +98,14 @@ class CheckpointStore:
         return next((path for path in others if _holds(path)), own)
 
     def steps(self) -> list[int]:
-        """The steps of the checkpoints there are, oldest first."""
+        """The steps of the existing checkpoints, oldest first."""
         if not self.directory.is_dir():
             return []
         names = {name: step_of(name) for name in os.listdir(self.directory)}
         return sorted({step for name, step in names.items() if step is not None and _holds(self.directory / name)})
 
     def clean(self) -> None:
-        """Clears away what a killed process left half-written."""
+        """Removes what a killed process left half-written."""
         if not self.directory.is_dir():
             return
         for name in {path.name[1:].rpartition(".")[0] for path in self.directory.glob(".*.*")}:
@@ -113,25 +113,25 @@ class CheckpointStore:
                 self._recover(self.directory / name)
 
     def begin(self, step: int) -> Path:
-        """An empty directory in which the checkpoint of this step is put together."""
+        """Creates the empty directory in which the checkpoint of this step is written."""
         aside = self._aside(step)
         try:
             self._recover(self.path(step))
             if os.path.lexists(self.path(step)) and not self._is_own(self.path(step)):
-                raise FileExistsError(errno.EEXIST, "it is there already, and is no checkpoint of this run")
+                raise FileExistsError(errno.EEXIST, "it exists already, and is not a checkpoint of this run")
             aside.mkdir(parents=True)
         except OSError as error:
             raise self.failure(step, error) from error
         return aside
 
     def commit(self, step: int, tensors: TensorBuffer, state: StoredState, pinned: int | None = None) -> Path:
-        """Writes tensors and state into the directory that `begin` made, puts it in place and removes those that are too old.
+        """Writes tensors and state into the directory of `begin`, moves it into place and removes old checkpoints.
 
         Args:
             step: the checkpoint's step.
             tensors: its tensors.
             state: the rest of it.
-            pinned: the step of another checkpoint that must stay, that of the best model.
+            pinned: the step of another checkpoint to keep, that of the best model.
         """
         final, aside = self.path(step), self._aside(step)
         try:
@@ -152,19 +152,19 @@ class CheckpointStore:
         return final
 
     def abandon(self, step: int) -> None:
-        """Removes what `begin` made."""
+        """Removes the directory of `begin`."""
         self._recover(self.path(step))
 
     def _aside(self, step: int) -> Path:
         return self.directory / f".{self.path(step).name}.new"
 
     def load_latest(self) -> LoadedCheckpoint | None:
-        """The newest checkpoint that can be read; those that cannot are named and passed over."""
+        """The newest readable checkpoint; logs and skips those that cannot be read."""
         for step in reversed(self.steps()):
             try:
                 return LoadedCheckpoint(step, *self.load(step))
             except CheckpointError as error:
-                logger.warning("%s It is passed over.", error)
+                logger.warning("%s It is skipped.", error)
         return None
 
     def load(self, step: int) -> tuple[dict[str, Array], StoredState]:
@@ -180,20 +180,20 @@ class CheckpointStore:
         tensors, state = read_checkpoint(path)
         if state.progress.get("step", step) != step:
             raise CheckpointError(
-                f"The checkpoint {path} cannot be read: it is that of step {state.progress['step']}, under another name."
+                f"The checkpoint {path} cannot be read: it is that of step {state.progress['step']}, renamed."
             )
         if self.run and state.run and state.run != self.run:
-            raise CheckpointError(f"The checkpoint {path} cannot be used: it is that of another run.")
+            raise CheckpointError(f"The checkpoint {path} cannot be used: it belongs to another run.")
         return tensors, state
 
     def discard_after(self, step: int) -> None:
-        """Takes later checkpoints out of the way, because the run goes on from this one; the next checkpoint removes them."""
+        """Sets later checkpoints aside, because the run resumes from this one; the next checkpoint removes them."""
         for later in self.steps():
             if later > step and self._set_aside(later):
                 logger.warning("The checkpoint of step %d is set aside; it is removed with the next checkpoint.", later)
 
     def last_good(self) -> str:
-        """A sentence that says where the last checkpoint is."""
+        """A sentence that names the last checkpoint, for error messages."""
         steps = self.steps()
         return f"The last checkpoint is {self.path(steps[-1])}." if steps else "There is no checkpoint yet."
 
@@ -208,7 +208,7 @@ class CheckpointStore:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _set_aside(self, step: int) -> bool:
-        """Takes a checkpoint away in one step: while its files are removed one by one, it must not look like a damaged one."""
+        """Renames a checkpoint before its files are removed one by one, so that it never looks like a damaged one."""
         path = self.path(step)
         aside = self.directory / f"{path.name}{DISCARDED}"
         if not self._is_own(path) or (os.path.lexists(aside) and not _only_ours(aside)):
@@ -218,7 +218,7 @@ class CheckpointStore:
         return True
 
     def _is_own(self, path: Path) -> bool:
-        """Whether a directory is a checkpoint of this run, with nothing else in it."""
+        """Whether a directory is a checkpoint of this run and holds nothing else."""
         if not (_only_ours(path) and _holds(path)):
             return False
         try:
@@ -228,7 +228,7 @@ class CheckpointStore:
         return not run or not self.run or run == self.run
 
     def _recover(self, path: Path) -> None:
-        """Repairs what a crash left of this checkpoint, unless it holds what is not ours."""
+        """Repairs what a crash left of this checkpoint, unless foreign files are in it."""
         if all(_only_ours(self.directory / f".{path.name}.{end}") for end in ("new", "old")):
             recover_directory(path)
 
@@ -239,7 +239,7 @@ class CheckpointStore:
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
-    """Reads a checkpoint, whatever its name and whoever wrote it.
+    """Reads a checkpoint of any name and any run.
 
     Raises:
         CheckpointError: it is damaged, incomplete, or of a newer format.
@@ -257,12 +257,12 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
 
 
 def _holds(path: Path) -> bool:
-    """Whether a directory holds a checkpoint, if perhaps a damaged one."""
+    """Whether a directory holds a checkpoint, possibly a damaged one."""
     return not path.is_symlink() and any(os.path.lexists(path / name) for name in (STATE_FILE, TENSORS_FILE))
 
 
 def _only_ours(path: Path) -> bool:
-    """Whether a directory, if there is one, holds nothing but what a checkpoint consists of."""
+    """Whether a directory is missing or holds only files of a checkpoint."""
     if not os.path.lexists(path):
         return True
     names = {STATE_FILE, TENSORS_FILE, MANIFEST, KEEP_FILE, BEST}
@@ -295,12 +295,12 @@ def _check_entries(path: Path, tensors: dict[str, Array], state: StoredState) ->
     for key, entry in entries.items():
         if tuple(entry.shape) != tensors[key].shape:
             raise CheckpointError(
-                f"The checkpoint {path} cannot be read: {key} has another shape than {STATE_FILE} says."
+                f"The checkpoint {path} cannot be read: the shape of {key} differs from that in {STATE_FILE}."
             )
 
 
 def _plain_file(path: Path, most: int | None = None) -> Path:
-    """The path, if it is a plain file: a link could lead anywhere, and reading a pipe never ends."""
+    """The path, if it is a regular file: a link could lead anywhere, and reading a pipe never ends."""
     found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode):
         raise ValueError(f"{path.name} is not a plain file")

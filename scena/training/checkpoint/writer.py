@@ -1,4 +1,4 @@
-"""Writing checkpoints in the background: the training waits for one copy of its state in memory, not for the disk."""
+"""Writes checkpoints in the background: the training waits for a copy in memory, not for the disk."""
 
 import logging
 import time
@@ -14,18 +14,18 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointWriter:
-    """Copies the state and writes it while the training goes on; one checkpoint at a time.
+    """Copies the state and writes it while the training continues; one checkpoint at a time.
 
-    A checkpoint that cannot be written is reported, and the next one is tried: the training goes on, and what was written before stays.
+    A checkpoint that cannot be written is reported. The training continues, earlier checkpoints stay, and the next one is tried.
 
     Args:
-        store: where checkpoints go.
+        store: the checkpoints.
     """
 
     def __init__(self, store: CheckpointStore) -> None:
         self.store = store
         self.failure: CheckpointError | None = None
-        """Why the last checkpoint could not be written; None if it could."""
+        """Why the last checkpoint could not be written; None if it was written."""
         self.waited = 0.0
         """Seconds the training waited for the last checkpoint."""
         self._buffer = TensorBuffer()
@@ -44,14 +44,14 @@ class CheckpointWriter:
         accompany: Callable[[Path], None],
         pinned: int | None = None,
     ) -> None:
-        """Takes a copy of the state and starts to write it.
+        """Copies the state and starts to write it.
 
         Args:
             step: the checkpoint's step.
             arrays: reads the variables; called once the buffer is free.
-            state: the rest of the state; not changed by the caller afterwards.
+            state: the rest of the state; the caller must not change it afterwards.
             accompany: adds other files to the directory of the checkpoint.
-            pinned: the step of an older checkpoint that must stay.
+            pinned: the step of an older checkpoint to keep.
         """
         self.wait()
         begun = time.perf_counter()
@@ -67,13 +67,13 @@ class CheckpointWriter:
         self._pending = self._thread.submit(self._write, step, state, pinned)
 
     def wait(self) -> None:
-        """Waits until what was begun is on the disk, or has failed."""
+        """Waits until the current checkpoint is on disk, or has failed."""
         if self._pending is not None:
             self._pending.result()
             self._pending = None
 
     def close(self) -> None:
-        """Waits, and ends the threads."""
+        """Waits, and ends the thread."""
         self.wait()
         self._thread.shutdown()
 
@@ -89,4 +89,4 @@ class CheckpointWriter:
 
     def _failed(self, step: int, error: CheckpointError | OSError) -> None:
         self.failure = error if isinstance(error, CheckpointError) else self.store.failure(step, error)
-        logger.warning("%s The training goes on; the next checkpoint is tried when it is due.", self.failure)
+        logger.warning("%s The training continues; the next checkpoint is tried when it is due.", self.failure)

@@ -1,4 +1,4 @@
-"""What can be wrong with a training and is found without TensorFlow, which takes seconds to load."""
+"""Checks that need no TensorFlow, which takes seconds to load."""
 
 import contextlib
 import json
@@ -21,11 +21,11 @@ from scena.training.warmstart.params import WarmStartParams
 
 
 def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
-    """Raises the errors that the training would end with at its start.
+    """Raises errors that would otherwise appear at the start of the training.
 
     Args:
         params: all parameters.
-        fresh: the training starts anew, in a directory of its own and perhaps from given weights.
+        fresh: a new run, in a new directory.
     """
     check_present(params.device)
     optimizer, rate = params.optimizer, params.learning_rate
@@ -45,7 +45,7 @@ def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
 
 
 def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | str, module: str) -> None:
-    """Refuses to go on with other code than that of the checkpoint, as far as its place and number are known already.
+    """Refuses changed code on `resume --strict`, if the checkpoint is known already.
 
     Args:
         directory: the run's directory.
@@ -61,7 +61,7 @@ def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | st
     if step not in store.steps():
         return
     path = store.path(int(step))
-    with contextlib.suppress(OSError, ValueError, RecursionError):  # the training itself tells of a damaged checkpoint
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # the training itself reports a damaged checkpoint
         stored = json.loads((path / STATE_FILE).read_bytes())
         compare_code(stored_fingerprints(stored.get("code")), module, path, strict=True)
 
@@ -69,6 +69,6 @@ def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | st
 def _check_weights(path: Path | None) -> None:
     if path is not None and not path.exists():
         raise TrainingError(
-            f"--warmstart.model {path}: there is nothing there. "
+            f"--warmstart.model {path}: it does not exist. "
             "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
         )

@@ -1,6 +1,6 @@
 """The sanity check before the first step: a few samples of each mode, so that a mistake in validation does not cost an epoch.
 
-It changes nothing: variables, random numbers and the data's position are as before, and results are the same with and without it.
+It restores variables, random numbers and the data's position, so results are the same with and without it.
 """
 
 import logging
@@ -37,19 +37,19 @@ logger = logging.getLogger(__name__)
 
 BATCHES = 2
 SAMPLES = 8
-"""In each batch; where a step is compiled for each shape, batches have their full size instead."""
+"""Samples in each batch; batches have their full size where a step is compiled for each shape."""
 
 _MAY_NEED_MORE = (ValueError, ArithmeticError, IndexError, AssertionError)
-"""What the result of an evaluator may raise because it has seen a few samples only."""
+"""Errors that `Evaluator.result` may raise because it has seen only a few samples."""
 
 
 class SanityCheck:
-    """Runs losses, metrics, validation and LAV once, and looks for the names that callbacks wait for.
+    """Runs losses, metrics, validation and LAV once, and checks the names that callbacks monitor.
 
     Args:
         run: the training, at its beginning.
         callbacks: all callbacks.
-        lav: LAV on the prediction graph, if asked for.
+        lav: LAV on the prediction graph, if enabled.
     """
 
     def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], lav: LAV | None) -> None:
@@ -60,7 +60,7 @@ class SanityCheck:
         self._label_counts: dict[str, int] = {}
 
     def run(self, first: Batch) -> None:
-        """Checks everything that the training will need; `first` is its first batch.
+        """Checks all parts of the training; `first` is its first batch.
 
         Raises:
             ScenaError: what is wrong, in one line.
@@ -92,10 +92,10 @@ class SanityCheck:
         run, pipeline = self._run, self._run.val_data
         assert pipeline is not None
         if pipeline.batches_per_epoch() == 0:
-            pipeline.peek(1)  # it says why there is none
+            pipeline.peek(1)  # raises an error that tells why
         batches = pipeline.peek(BATCHES, self._batch_size())
         if not batches:
-            logger.info("The validation data can be read only once: it is not looked at before the first validation.")
+            logger.info("The validation data can be read only once, so the sanity check skips it.")
             return
         engine = run.engine
         if run.replica_group is not None:
@@ -126,8 +126,8 @@ class SanityCheck:
                     raise
                 place = user_line(error)
                 logger.warning(
-                    "%s.result fails on the few samples of the sanity check%s: %s. If it does so with all samples, the first "
-                    "LAV will end the training.",
+                    "%s.result fails on the few samples of the sanity check%s: %s. If it also fails with all samples, "
+                    "the first LAV will end the training.",
                     type(self._lav.evaluator).__name__,
                     f" at {place}" if place is not None else "",
                     reason(error),
@@ -149,7 +149,7 @@ class SanityCheck:
             logger.warning("The %s data is not finite: %s.", where, found)
 
     def _check_names(self) -> None:
-        """Looks for the values that decide about the best model, and those that callbacks monitor."""
+        """Checks the values that select the best model and those that callbacks monitor."""
         there = set().union(*(names for names in self._names.values() if names))
         for callback in self._callbacks:
             if isinstance(callback, MonitoredCallback) and self._names.get(callback.source) is not None:
@@ -162,7 +162,7 @@ class SanityCheck:
 
     @contextmanager
     def _explaining(self, where: str) -> Iterator[None]:
-        """Turns an error of the user's code into one line."""
+        """Converts an error of the user's code into one line."""
         try:
             yield
         except ScenaError:
@@ -176,7 +176,7 @@ class SanityCheck:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Puts back what a validation changes: metrics, seeds, and the random numbers of Python and numpy."""
+        """Restores what a validation changes: metrics, seeds, and the random numbers of Python and numpy."""
         model = self._run.model
         variables = [*model.non_trainable_variables, *model.metrics_variables, *global_seed_variables()]
         values = [keras.ops.convert_to_numpy(variable.value) for variable in variables]
@@ -207,14 +207,14 @@ def _is_result_of(evaluator: Any, error: BaseException) -> bool:
 
 
 def warn_of_data(run: TrainingRun, first: Batch) -> None:
-    """Warns of data that cannot be repeated, validation on the training's samples, logits for probabilities, and padding that counts."""
+    """Warns of data and losses that would give plausible but wrong numbers."""
     for pipeline in (run.train_data, run.val_data):
         if pipeline is not None:
             _warn_if_changing(pipeline)
     if run.val_data is not None and run.val_data.has_samples_of(run.train_data):
         logger.warning(
-            "Training and validation read the same samples, so the validation says nothing about new data: let the mode of the source "
-            "decide, or name other data with --val."
+            "Training and validation read the same samples, so the validation tells nothing about new data. Let the source use its "
+            "mode, or set other data with --val."
         )
     found = not_finite(first)
     if found:
@@ -224,7 +224,7 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
     for name, (value, padded) in padding_effects(run.model, run.built.data, first.inputs, first.targets).items():
         logger.warning(
             "Padding counts in %r: it changes from %.4g to %.4g when the samples of a batch are padded by %d more, so it depends on the "
-            "batch size. Mask what is not there.",
+            "batch size. Mask the padding.",
             name, value, padded, FURTHER,
         )  # fmt: skip
 
@@ -233,7 +233,7 @@ def _warn_if_changing(pipeline: DataPipeline) -> None:
     part = pipeline.changing_part()
     if part is not None:
         logger.warning(
-            "%s makes %s of the %s data differently each time, so the run cannot be repeated or resumed exactly. Take random numbers "
-            "from `rng` (apply(self, sample, rng)), or seed them by the index of the sample, and keep nothing from sample to sample.",
+            "%s makes %s of the %s data differently each time, so the run cannot be repeated or resumed exactly. Draw random numbers "
+            "from `rng` (apply(self, sample, rng)), or seed them by the index of the sample, and keep no state between samples.",
             *part, pipeline.mode.value,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Verifying exports during a training: on which samples, and against which weights."""
+"""Verifies exports during a training: chooses the samples and the weights to compare with."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from scena.training.run import TrainingRun
 
 SAMPLES = 4
-"""Enough to see a difference, and few enough to cost nothing."""
+"""Enough to see a difference, at almost no cost."""
 
 
 class Verification:
-    """Compares what a training writes with what it has in memory.
+    """Compares exports of a training with its model in memory.
 
     Args:
         run: the training.
@@ -32,30 +32,30 @@ class Verification:
         self._of_validation = False
 
     def see(self, batch: Batch, *, validation: bool = False) -> None:
-        """Keeps some samples of the first batch, of the validation if there is one."""
+        """Keeps some samples of the first batch, preferably of the validation."""
         if not self._samples or (validation and not self._of_validation):
             arrays = {**batch.targets, **batch.inputs}
             self._samples = {name: np.array(value[:SAMPLES]) for name, value in arrays.items()}
             self._of_validation = validation
 
     def finish(self) -> None:
-        """The training is over: what comes now are its last exports, one after the other."""
+        """The training is over; its last exports follow one after the other."""
         self._check.keep = True
 
     def retrace(self) -> None:
-        """Compiles anew: a layer has other tensors than before."""
+        """Compiles again, because a layer has replaced tensors."""
         self._check.retrace()
 
     def expect(self) -> Any:
-        """What the model puts out now; None if it cannot be verified."""
+        """The current outputs of the model; None if it cannot be verified."""
         return self._check.expect(self._inputs())
 
     def of_export(self, name: Path, expected: Any) -> "Callable[[Path], None] | None":
-        """What checks a complete export before it is put in its place.
+        """A function that checks a complete export before it is moved into place.
 
         Args:
-            name: where it is going to be.
-            expected: what it should put out.
+            name: its final directory.
+            expected: its expected outputs.
         """
         if expected is None:
             return None
@@ -68,12 +68,12 @@ class Verification:
         return check
 
     def of_saved_models(self, name: Path, expected: Any, *, known: bool) -> "Callable[[Path], None] | None":
-        """What checks the SavedModels that are added to an export.
+        """A function that checks the SavedModels that are added to an export.
 
         Args:
             name: the export.
-            expected: what it should put out; None if another process wrote it: then what it puts out in the model in memory, which
-                has its weights when the check is called.
+            expected: its expected outputs; None if another process wrote it: then those of the model in memory, which has its
+                weights when the check is called.
             known: whether the rest of the export was verified before.
         """
 

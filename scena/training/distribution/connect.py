@@ -1,4 +1,4 @@
-"""Whether a training uses several devices; what needs TensorFlow's distribution is imported only then."""
+"""Connects the processes of a training on several devices; imports TensorFlow's distribution only then."""
 
 import logging
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
     """Starts what `--device.dist_strategy` asks for; None for a training on one device.
 
     Raises:
-        TrainingError: names a flag that works on one device only.
-        DeviceError: the devices or processes cannot be had.
+        TrainingError: a flag works on one device only.
+        DeviceError: the devices or processes are not available.
     """
     strategy = params.device.dist_strategy
     if strategy == "default":
@@ -35,7 +35,7 @@ def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
     for flag, field in changed_flags(params, "trainer"):
         if field.one_device:
             raise TrainingError(
-                f"{flag} works on one device only, and --device.dist_strategy is {strategy}. Leave out one of them."
+                f"{flag} works on one device only, and --device.dist_strategy is {strategy}. Remove one of them."
             )
     from scena.backends.tensorflow.distribution import start_distribution
     from scena.training.distribution.control_channel import ControlChannel
@@ -47,7 +47,7 @@ def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
 
 @contextmanager
 def leading(replica_group: "ReplicaGroup | None") -> Iterator[None]:
-    """When the block ends, however it does, the other processes of the training are let go."""
+    """Lets the workers exit when the block ends, however it ends."""
     status = 1
     try:
         yield
@@ -57,5 +57,5 @@ def leading(replica_group: "ReplicaGroup | None") -> Iterator[None]:
         raise
     finally:
         if replica_group is not None:
-            with suppress(WorkerLostError):  # it is gone already
+            with suppress(WorkerLostError):  # it is lost already
                 replica_group.end(status)

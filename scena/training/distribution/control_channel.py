@@ -1,4 +1,4 @@
-"""What the chief of a training says to the other processes: short messages between the blocks of steps."""
+"""The control channel of a distributed training: commands from the chief to the workers, between step blocks."""
 
 import json
 from contextlib import suppress
@@ -16,17 +16,17 @@ from scena.data.pipeline import DataPipeline
 from scena.model.state.layer_state import Layers, LayerState
 
 FRAME = 512
-"""Numbers in one message; a longer one takes several."""
+"""Numbers in one frame; a longer message takes several."""
 _HEAD = 3
 
 
-class Order(IntEnum):
-    """What the chief wants all processes to do."""
+class Command(IntEnum):
+    """What all processes have to do."""
 
     SET_UP = 1
     OPEN = 2
     CLOSE = 3
-    SPREAD = 4
+    BROADCAST = 4
     TRAIN = 5
     VALIDATE = 6
     END = 7
@@ -34,7 +34,7 @@ class Order(IntEnum):
 
 
 class ControlChannel:
-    """Carries orders from the chief to all processes. With one process there is nobody to tell.
+    """Sends commands from the chief to the workers. With one process there is nothing to send.
 
     Args:
         distribution: the processes.
@@ -47,61 +47,61 @@ class ControlChannel:
             self._exchange.get_concrete_function()
 
     def set_up(self, content: dict[str, Any]) -> None:
-        """In the chief: says what all processes have to know before they build the model."""
+        """In the chief: sends what workers need before they build the model."""
         if self.distribution.chief:
-            self.tell(Order.SET_UP, content=content)
+            self.send(Command.SET_UP, content=content)
 
     def agree(self, layers: Layers) -> list[LayerState]:
-        """Makes all processes quantize the layers that the chief has quantized; returns their states."""
+        """Quantizes the same layers in all processes as in the chief; returns their states."""
         if self.distribution.chief:
             quantized = layers.quantized()
-            self.tell(Order.LAYERS, content=msgspec.to_builtins(quantized))
+            self.send(Command.LAYERS, content=msgspec.to_builtins(quantized))
             return quantized
-        quantized = msgspec.convert(self.hear()[2], list[LayerState])
+        quantized = msgspec.convert(self.receive()[2], list[LayerState])
         layers.quantize(quantized)
         return quantized
 
     def divide(self, *pipelines: DataPipeline | None) -> None:
-        """Lets each process make its own part of the batches."""
+        """Gives each process its shard of the batches."""
         cluster = self.distribution.cluster
         for pipeline in pipelines:
             if cluster is not None and pipeline is not None:
                 pipeline.shard(cluster.index, len(cluster))
 
-    def tell(self, order: Order, number: int = 0, content: Any = None) -> None:
-        """In the chief: gives an order.
+    def send(self, command: Command, number: int = 0, content: Any = None) -> None:
+        """In the chief: sends a command.
 
         Args:
-            order: what to do.
-            number: how often, or with what status.
-            content: plain data that goes with it.
+            command: what to do.
+            number: a count or a status.
+            content: plain data of the command.
         """
         if self.distribution.cluster is None:
             return
         data = np.frombuffer(b"" if content is None else json.dumps(content).encode(), np.uint8).astype(np.int64)
-        words = np.concatenate([np.array([order, number, len(data)], np.int64), data])
+        words = np.concatenate([np.array([command, number, len(data)], np.int64), data])
         for start in range(0, len(words), FRAME):
             frame = np.zeros(FRAME, np.int64)
             part = words[start : start + FRAME]
             frame[: len(part)] = part
-            self._send(frame)
+            self._exchange_frame(frame)
 
-    def hear(self) -> tuple[Order, int, Any]:
-        """In the other processes: waits for the next order."""
-        words = self._send(np.zeros(FRAME, np.int64))
-        order, number, size = (int(word) for word in words[:_HEAD])
+    def receive(self) -> tuple[Command, int, Any]:
+        """In a worker: waits for the next command."""
+        words = self._exchange_frame(np.zeros(FRAME, np.int64))
+        command, number, size = (int(word) for word in words[:_HEAD])
         while len(words) < _HEAD + size:
-            words = np.concatenate([words, self._send(np.zeros(FRAME, np.int64))])
+            words = np.concatenate([words, self._exchange_frame(np.zeros(FRAME, np.int64))])
         data = words[_HEAD : _HEAD + size].astype(np.uint8).tobytes()
-        return Order(order), number, json.loads(data) if data else None
+        return Command(command), number, json.loads(data) if data else None
 
-    def part(self) -> None:
-        """After the last order, in all processes: the chief waits until the others have it; else it could be gone before they do."""
+    def close(self) -> None:
+        """After the last command, in all processes: the chief waits until the workers have it, so that it does not exit before."""
         if self.distribution.cluster is not None:
-            with suppress(WorkerLostError):  # whoever is gone has the order, or never gets it
-                self._send(np.zeros(FRAME, np.int64))
+            with suppress(WorkerLostError):  # a lost worker needs no command
+                self._exchange_frame(np.zeros(FRAME, np.int64))
 
-    def _send(self, frame: Any) -> Any:
+    def _exchange_frame(self, frame: Any) -> Any:
         with self.distribution.naming_lost_workers():
             return self._exchange(tf.constant(frame)).numpy()
 

@@ -1,4 +1,4 @@
-"""The chief's side of a training on several devices: what the loop asks of the engine, with the other processes kept in step."""
+"""The replica group: the chief's side of a training on several devices, which keeps the workers in step."""
 
 import base64
 import zlib
@@ -15,7 +15,7 @@ from scena.data.pipeline import DataPipeline
 from scena.model.building import precision_policy
 from scena.model.isolation import randomness_kept
 from scena.model.state.layer_state import Layers, LayerState
-from scena.training.distribution.control_channel import ControlChannel, Order
+from scena.training.distribution.control_channel import Command, ControlChannel
 from scena.training.loop import LONGEST_BLOCK, stacked
 from scena.training.params import TrainerParams
 from scena.training.prepare import compile_model, create_training_model
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class ReplicaGroup:
-    """All replicas, seen from the process that decides.
+    """All replicas, as the chief sees them.
 
     Args:
-        channel: tells the other processes what to do.
-        engine: runs the steps, in this process and together with the others.
+        channel: to the workers.
+        engine: runs the steps together with the workers.
     """
 
     def __init__(self, channel: ControlChannel, engine: DistributedEngine) -> None:
@@ -38,56 +38,56 @@ class ReplicaGroup:
         self._stale = True
         self._in_step = True
         self.asked_to_stop = False
-        """Whether another process was asked to end the training."""
+        """Whether a worker received a signal to stop."""
 
     def changed(self) -> None:
-        """Says that weights or metrics were changed here: before they are used next, all replicas get them."""
+        """Marks weights or metrics as changed here, so that the next step broadcasts them first."""
         self._stale = True
 
     def begin(self) -> None:
-        """Gives all replicas what layers of the first keep beside their variables, and compiles their steps."""
+        """Copies the layer state of the first replica to all others and compiles their steps."""
         content = self._engine.pack_layers()
         with self._together():
-            self._channel.tell(Order.LAYERS, content=base64.b64encode(zlib.compress(content)).decode())
+            self._channel.send(Command.LAYERS, content=base64.b64encode(zlib.compress(content)).decode())
             self._engine.begin(content)
 
     def open(self, cursor: Cursor, repeat: bool) -> None:
-        """Makes the other processes go on with their parts of the training data from here."""
+        """Makes the workers open their shards of the training data at the cursor."""
         with self._together():
-            self._channel.tell(Order.OPEN, int(repeat), cursor.to_json())
+            self._channel.send(Command.OPEN, int(repeat), cursor.to_json())
 
     def close(self) -> None:
-        """Makes them end their streams of training data."""
+        """Makes the workers close their streams of training data."""
         with self._together():
-            self._channel.tell(Order.CLOSE)
+            self._channel.send(Command.CLOSE)
 
     def train(self, block: list[Batch]) -> list[dict[str, float]]:
         """One training step for each batch; returns each step's logs."""
         with self._together():
             if self._stale:
-                self._channel.tell(Order.SPREAD)
+                self._channel.send(Command.BROADCAST)
                 self._engine.spread()
                 self._stale = False
-            self._channel.tell(Order.TRAIN, len(block))
+            self._channel.send(Command.TRAIN, len(block))
             logs, flags = train_block(self._engine, block)
         self.asked_to_stop = self.asked_to_stop or flags > 0
         return logs
 
     def validate(self, pipeline: DataPipeline) -> dict[str, float]:
-        """Validates with the present weights of the first replica; metrics must have been reset."""
+        """Validates with the current weights of the first replica; metrics must have been reset."""
         with self._together():
-            self._channel.tell(Order.VALIDATE)
+            self._channel.send(Command.VALIDATE)
             return validate(self._engine, pipeline)
 
     def end(self, status: int) -> None:
-        """Lets the other processes leave; after an error in the middle of a common step they notice by themselves."""
+        """Lets the workers exit; after an error in the middle of a collective operation they notice it themselves."""
         if self._in_step:
-            self._channel.tell(Order.END, status)
-            self._channel.part()
+            self._channel.send(Command.END, status)
+            self._channel.close()
 
     @contextmanager
     def _together(self) -> Iterator[None]:
-        """What all processes do at once: if it fails here, the others wait for something that does not come."""
+        """A collective operation: if it fails here, the workers wait in vain, so no further command is sent."""
         self._in_step = False
         yield
         self._in_step = True
@@ -101,7 +101,7 @@ def train_block(
 
 
 def validate(engine: DistributedEngine, pipeline: DataPipeline) -> dict[str, float]:
-    """This process's part of a validation; the results are those of all."""
+    """Validates this process's shard; the results are those of all replicas."""
     engine.spread()
     with pipeline.stream(repeat=False) as stream:
         while block := stream.take_block(LONGEST_BLOCK):
@@ -127,15 +127,15 @@ def create_replica_group(
     steps: int | None,
     quantized: list[LayerState],
 ) -> tuple[DistributedEngine, ReplicaGroup]:
-    """The engine of all replicas, and the chief's view of them.
+    """Creates a model for each further device of this process, and the engine of all replicas.
 
     Args:
         params: all parameters.
         scenario: what is trained.
-        channel: to the other processes.
-        model: the first replica of this process, which callbacks, checkpoints and exports see.
+        channel: to the workers.
+        model: the first replica of this process, which callbacks, checkpoints and exports use.
         specs: of inputs and targets.
-        steps: steps of an epoch, if that is known.
+        steps: steps of an epoch, if known.
         quantized: the layers that are quantized.
     """
     models: list[Any] = [model]

@@ -8,7 +8,7 @@ from scena.params import Params, param
 from scena.params.declare import short_name, subclasses
 
 NO_DECAY = r"(^|/)(bias|gamma|beta)$|norm"
-"""Biases and the weights of normalisations: decaying them towards zero rarely helps."""
+"""Biases and weights of normalisation layers: decaying them rarely helps."""
 
 
 class OptimizerParams(Params, abstract=True):
@@ -16,28 +16,28 @@ class OptimizerParams(Params, abstract=True):
 
 
 class GradientOptimizerParams(OptimizerParams, abstract=True):
-    """What every optimizer can do with gradients and weights, apart from its own rule."""
+    """What all optimizers share: clipping, weight decay, learning-rate factors and gradient accumulation."""
 
     cycled: ClassVar[str | None] = None
-    """The attribute that the optimizer reads in each step and that a one-cycle schedule may move; None if there is none."""
+    """The attribute that a one-cycle schedule may change at each step; None if there is none."""
 
     clip_value: float | None = param(None, gt=0, help="clip each gradient value to ± this")
     clip_norm: float | None = param(None, gt=0, help="scale each gradient down to this norm")
     clip_global_norm: float | None = param(None, gt=0, help="scale all gradients down together to this norm")
-    weight_decay: float = param(0.0, ge=0, help="share of the weights taken away per step, times the learning rate")
+    weight_decay: float = param(0.0, ge=0, help="share of the weights subtracted per step, times the learning rate")
     weight_decay_exclude: str = param(
-        NO_DECAY, help="regular expression on variable paths that are not decayed (default: biases, normalisation)"
+        NO_DECAY, help="regular expression on paths of variables that are not decayed (default: biases, normalisation)"
     )
     lr_factors: list[str] = param(
         [],
-        help="rules EXPRESSION=FACTOR: weights whose path fits the regular expression learn at this share of the rate, such as "
-        "'/encoder/=0.1'; the first rule that fits counts",
+        help="rules EXPRESSION=FACTOR, such as '/encoder/=0.1': the factor on the learning rate of weights whose path matches the "
+        "regular expression; the first match counts",
     )
     gradient_accumulation_steps: int = param(
         1,
         ge=1,
         aliases=["gradient_accumulation", "trainer.gradient_accumulation_steps"],
-        help="batches whose gradients are averaged for one update of the weights",
+        help="batches whose gradients are averaged for one update",
     )
 
     def __post_init__(self) -> None:
@@ -55,10 +55,10 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
 
 
 def no_momentum(optimizer: OptimizerParams, schedule: str) -> str:
-    """What to say about a schedule that moves the momentum of an optimizer that has none to move."""
+    """The error for a schedule that changes the momentum of an optimizer without one."""
     able = [cls for cls in subclasses(GradientOptimizerParams) if cls.cycled is not None]
     return (
-        f"{schedule} moves the momentum, and --optimizer {short_name(type(optimizer))} has none that can be moved. Add "
+        f"{schedule} changes the momentum, and --optimizer {short_name(type(optimizer))} has none that can be changed. Add "
         f"--learning_rate.cycle_momentum False, or choose one of {', '.join(map(short_name, able))}."
     )
 
@@ -67,7 +67,7 @@ def _check_rule(rule: str) -> None:
     pattern, _, factor = rule.rpartition("=")
     try:
         if not pattern or not 0 <= float(factor) < math.inf:
-            raise ValueError("the factor is a number from 0 on")
+            raise ValueError("the factor must be a number of at least 0")
         re.compile(pattern)
     except (ValueError, re.error) as error:
         raise ValueError(
@@ -75,55 +75,47 @@ def _check_rule(rule: str) -> None:
         ) from None
 
 
-class Adam(GradientOptimizerParams, builds="keras.optimizers:Adam"):
-    """Adam: adaptive steps from running moments of the gradient."""
+class MomentOptimizerParams(GradientOptimizerParams, abstract=True):
+    """What Adam and its variants share."""
 
-    cycled = "beta_1"
+    cycled: ClassVar[str | None] = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
     beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the second moment")
     epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
+
+
+class Adam(MomentOptimizerParams, builds="keras.optimizers:Adam"):
+    """Adam: adaptive steps from running moments of the gradient."""
+
     amsgrad: bool = param(False, help="use the largest second moment seen so far")
 
 
 class AdamW(Adam, builds="keras.optimizers:AdamW"):
     """Adam with weight decay on by default."""
 
-    weight_decay: float = param(0.004, ge=0, help="share of the weights taken away per step, times the learning rate")
+    weight_decay: float = param(0.004, ge=0, help="share of the weights subtracted per step, times the learning rate")
 
 
-class AdaBelief(GradientOptimizerParams, builds=".two_moments:AdaBelief"):
+class AdaBelief(MomentOptimizerParams, builds=".two_moments:AdaBelief"):
     """Adam whose steps grow where the gradient comes as expected (Zhuang et al. 2020)."""
 
-    cycled = "beta_1"
-    beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
-    beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the gradient's variance")
     epsilon: float = param(1e-14, gt=0, help="keeps the step finite")
 
 
-class RAdam(GradientOptimizerParams, builds=".two_moments:RAdam"):
+class RAdam(MomentOptimizerParams, builds=".two_moments:RAdam"):
     """Adam whose first steps are rectified while its second moment is still uncertain (Liu et al. 2020)."""
 
-    cycled = "beta_1"
-    beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
     beta_2: float = param(0.999, gt=0, lt=1, aliases=["beta2"], help="decay of the second moment")
-    epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
 
 
-class Adamax(GradientOptimizerParams, builds="keras.optimizers:Adamax"):
+class Adamax(MomentOptimizerParams, builds="keras.optimizers:Adamax"):
     """Adam with the infinity norm."""
 
-    cycled = "beta_1"
-    beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
-    beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the infinity norm")
-    epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
 
-
-class Nadam(GradientOptimizerParams, builds="keras.optimizers:Nadam"):
+class Nadam(MomentOptimizerParams, builds="keras.optimizers:Nadam"):
     """Adam with Nesterov momentum."""
 
-    beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
-    beta_2: float = param(0.999, ge=0, lt=1, aliases=["beta2"], help="decay of the second moment")
-    epsilon: float = param(1e-7, gt=0, help="keeps the step finite")
+    cycled = None
 
 
 class Adadelta(GradientOptimizerParams, builds="keras.optimizers:Adadelta"):
@@ -166,10 +158,10 @@ class SGD(GradientOptimizerParams, builds="keras.optimizers:SGD"):
 
 
 class Lookahead(OptimizerParams):
-    """Any optimizer, pulled back every few steps towards slower weights (Zhang et al. 2019)."""
+    """Any optimizer, with slow weights that follow every few steps (Zhang et al. 2019)."""
 
     inner: GradientOptimizerParams = param(Adam(), help="the optimizer that makes the steps")
     sync_period: int = param(6, ge=1, aliases=["k"], help="steps between two updates of the slow weights")
     slow_step_size: float = param(
-        0.5, gt=0, le=1, aliases=["alpha"], help="how far the slow weights go towards the fast ones"
+        0.5, gt=0, le=1, aliases=["alpha"], help="how far the slow weights move towards the fast ones"
     )

@@ -21,14 +21,20 @@ class TwoMomentOptimizer(keras.optimizers.Optimizer):
     second_moment = "velocity"
     """The name of the second moment among the optimizer's variables."""
 
-    def __init__(self, learning_rate: Any, beta_1: float, beta_2: float, epsilon: float, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
 
     def build(self, variables: list[Any]) -> None:
-        """Creates the two moments of each variable."""
         if self.built:
             return
         super().build(variables)
@@ -40,33 +46,13 @@ class TwoMomentOptimizer(keras.optimizers.Optimizer):
         return self._first[index], self._second[index]
 
     def get_config(self) -> dict[str, Any]:
-        """The plain values of this optimizer."""
         return {**super().get_config(), "beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon}
 
 
 class RAdam(TwoMomentOptimizer):
-    """Adam without adaptive steps until its second moment is certain enough, and with a rectified step size after that.
-
-    Args:
-        learning_rate: a number or a schedule.
-        beta_1: decay of the first moment.
-        beta_2: decay of the second moment.
-        epsilon: added to the root of the second moment.
-        kwargs: what every Keras optimizer takes.
-    """
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
+    """Adam without adaptive steps until its second moment is certain enough, and with a rectified step size after that."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """One update of one variable."""
         momentum, velocity = self.moments(variable)
         dtype = variable.dtype
         gradient = ops.cast(gradient, dtype)
@@ -90,15 +76,7 @@ class RAdam(TwoMomentOptimizer):
 
 
 class AdaBelief(TwoMomentOptimizer):
-    """Steps by the belief in the gradient: Adam with the variance around the first moment as its second moment.
-
-    Args:
-        learning_rate: a number or a schedule.
-        beta_1: decay of the first moment.
-        beta_2: decay of the variance.
-        epsilon: added to the variance and to its root.
-        kwargs: what every Keras optimizer takes.
-    """
+    """Steps by the belief in the gradient: Adam with the variance around the first moment as its second moment."""
 
     second_moment = "variance"
 
@@ -113,7 +91,6 @@ class AdaBelief(TwoMomentOptimizer):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """One update of one variable."""
         momentum, variance = self.moments(variable)
         dtype = variable.dtype
         gradient = ops.cast(gradient, dtype)

@@ -26,9 +26,9 @@ class LearningRateParams(Params, shorthand="lr", abstract=True):
 
     lr: float = param(0.001, ge=0, help="the learning rate that the schedule starts from, after the warm-up")
     warmup: Trigger = param(
-        Trigger(0), aliases=["warmup_epochs"], help="rise to it first, over so many epochs or steps: 2, 500steps"
+        Trigger(0), aliases=["warmup_epochs"], help="length of a linear warm-up, in epochs or steps: 2, 500steps"
     )
-    warmup_from: float = param(0.0, ge=0, le=1, help="share of the learning rate at which the warm-up starts")
+    warmup_from: float = param(0.0, ge=0, le=1, help="the warm-up starts at this share of the learning rate")
 
     def __post_init__(self) -> None:
         if self.warmup.unit == "seconds":
@@ -38,11 +38,11 @@ class LearningRateParams(Params, shorthand="lr", abstract=True):
 
 
 class Constant(LearningRateParams, builds=".schedules:ConstantSchedule"):
-    """The same learning rate throughout."""
+    """A constant learning rate."""
 
 
 class ChangingRateParams(LearningRateParams, abstract=True):
-    """A learning rate that is a function of the time."""
+    """A learning rate that depends on the step."""
 
     per: Literal["step", "epoch"] = param("step", help="change at each step, or once per epoch")
     offset_epochs: float = param(0.0, ge=0, help="epochs that pass before the schedule starts")
@@ -57,7 +57,7 @@ class ExponentialDecay(ChangingRateParams, builds=".schedules:ExponentialDecaySc
 
 
 class StepDecay(ChangingRateParams, builds=".schedules:StepDecaySchedule"):
-    """Times `decay` every few epochs."""
+    """Multiplied by `decay` every few epochs."""
 
     decay: float = param(0.1, gt=0, le=1, help="factor at each change")
     every: float = param(10.0, gt=0, help="epochs between two changes")
@@ -65,14 +65,14 @@ class StepDecay(ChangingRateParams, builds=".schedules:StepDecaySchedule"):
 
 
 class StepListDecay(ChangingRateParams, builds=".schedules:StepListDecaySchedule"):
-    """Times `decay` at each of the given epochs."""
+    """Multiplied by `decay` at each of the given epochs."""
 
     boundaries: list[float] = param([30.0, 60.0, 90.0], ge=0, help="epochs at whose start the rate changes")
     decay: float = param(0.1, gt=0, le=1, help="factor at each change")
 
 
 class ListedRates(ChangingRateParams, builds=".schedules:ListedRatesSchedule"):
-    """An explicit list: one share of lr for each epoch; the last one stays."""
+    """An explicit list with a share of lr for each epoch; the last one stays."""
 
     factors: list[float] = param([1.0], ge=0, help="share of lr in each epoch, the last for all that follow")
 
@@ -115,13 +115,13 @@ class CosineRestarts(ChangingRateParams, builds=".schedules:CosineRestartsSchedu
 
 
 class OneCycle(ChangingRateParams, builds=".schedules:OneCycleSchedule"):
-    """Up to lr and down to almost nothing; the momentum moves the other way."""
+    """Up to lr and down to almost nothing; the momentum changes the other way."""
 
     rise: float = param(0.3, gt=0, lt=1, aliases=["pct_start"], help="share of the time in which the rate rises")
     div_factor: float = param(25.0, ge=1, help="the cycle starts at lr / this")
     final_div_factor: float = param(1e4, ge=1, help="and ends at lr / div_factor / this")
     cycle_momentum: bool = param(
-        True, help="move momentum or beta_1 too (SGD, Adam and its kin, Lion; with others it has to be False)"
+        True, help="change momentum or beta_1 too (SGD, Adam and its variants, Lion; must be False with others)"
     )
     base_momentum: float = param(0.85, ge=0, lt=1, help="momentum at the highest learning rate")
     max_momentum: float = param(0.95, ge=0, lt=1, help="momentum at the lowest learning rate")
@@ -135,14 +135,14 @@ class FlatAndAnneal(ChangingRateParams, builds=".schedules:FlatAndAnnealSchedule
 
 
 class Noam(ChangingRateParams, builds=".schedules:NoamSchedule"):
-    """lr · d_model ^ -0.5 · min(step ^ -0.5, step · warmup ^ -1.5), as transformers are trained."""
+    """lr · d_model ^ -0.5 · min(step ^ -0.5, step · warmup ^ -1.5), for transformers."""
 
     lr: float = param(1.0, gt=0, help="factor of the whole curve")
     d_model: int = param(512, ge=1, help="width of the model")
     warmup: Trigger = param(
         Trigger(4000, "steps"), aliases=["warmup_epochs"], help="where the curve is highest, in epochs or steps"
     )
-    warmup_from: float = param(0.0, hidden=True, help="the curve itself says where it starts")
+    warmup_from: float = param(0.0, hidden=True, help="fixed by the curve")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,10 +151,10 @@ class Noam(ChangingRateParams, builds=".schedules:NoamSchedule"):
 
 
 class ReduceOnPlateau(LearningRateParams, builds=".schedules:ReduceOnPlateauSchedule"):
-    """Times `decay` whenever the value that decides about the best model stops improving."""
+    """Multiplied by `decay` whenever the value that selects the best model stops improving."""
 
     decay: float = param(0.1, gt=0, lt=1, aliases=["factor"], help="factor at each change")
     patience: int = param(10, ge=1, help="epochs without improvement before a change")
-    cooldown: int = param(0, ge=0, help="epochs after a change in which nothing is counted")
+    cooldown: int = param(0, ge=0, help="epochs after a change that do not count")
     min_delta: float = param(1e-4, ge=0, help="smaller improvements do not count")
     min_fraction: float = param(0.0, ge=0, le=1, help="never below this share of lr")

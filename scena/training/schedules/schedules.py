@@ -1,7 +1,7 @@
-"""The learning-rate schedules, as functions of the step: nothing to store, exact on resume.
+"""The learning-rate schedules. They are functions of the step, so there is nothing to store and resume is exact.
 
-A step is a batch: with accumulated gradients an epoch has as many steps as without. `ReduceOnPlateau` alone has state; it is a
-variable of the optimizer, so checkpoints hold it.
+A step is a batch, also with accumulated gradients. Only `ReduceOnPlateau` has state: a variable of the optimizer, which
+checkpoints hold.
 """
 
 import math
@@ -29,7 +29,7 @@ from scena.training.schedules.params import (
 
 
 class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Base of the schedules: the warm-up, the offset, and steps turned into epochs. A subclass gives `fraction`.
+    """Base of the schedules: warm-up, offset and the conversion of steps to epochs. A subclass implements `fraction`.
 
     Args:
         params: the schedule's parameters.
@@ -38,7 +38,7 @@ class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     momentum: Any = None
-    """A function of the step, if the schedule moves the momentum too."""
+    """A function of the step, if the schedule changes the momentum too."""
 
     def __init__(self, params: LearningRateParams, steps_per_epoch: int, epochs: int) -> None:
         self.params: Any = params
@@ -69,7 +69,7 @@ class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return ops.cast(rate, "float32")
 
     def epoch(self, step: Any) -> Any:
-        """The epoch of a step since the start of the schedule; whole steps are counted in integers, so that none is lost."""
+        """The epoch of a step since the start of the schedule; counted in integers, so that no step is lost."""
         after = ops.maximum(step - self.start, 0)
         whole = ops.cast(after // self.steps_per_epoch, "float32")
         if self.per_epoch:
@@ -77,7 +77,6 @@ class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return whole + ops.cast(after % self.steps_per_epoch, "float32") / self.steps_per_epoch
 
     def get_config(self) -> dict[str, Any]:
-        """The plain values of this schedule."""
         return {"lr": self.lr, "steps_per_epoch": self.steps_per_epoch, "epochs": self.epochs}
 
 
@@ -229,7 +228,6 @@ class NoamSchedule(ScenaSchedule):
     params: Noam
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate at a step."""
         offset = round(self.params.offset_epochs * self.steps_per_epoch)
         count = ops.maximum(ops.convert_to_tensor(step) - offset, 0)
         if self.per_epoch:
@@ -250,7 +248,6 @@ class ReduceOnPlateauSchedule(ScenaSchedule):
         self.scale = optimizer.add_variable(shape=(), initializer="ones", dtype="float32", name="plateau_scale")
 
     def fraction(self, epoch: Any) -> Any:
-        """The present factor."""
         return ops.ones_like(epoch) * (1.0 if self.scale is None else self.scale)
 
     def reduce(self) -> float:

@@ -1,4 +1,4 @@
-"""Parameters of a warm start. A warm starter of your own is a subclass, chosen with `--warmstart NAME`."""
+"""Parameters of a warm start. A subclass with a warm starter of its own is chosen with `--warmstart NAME`."""
 
 import re
 from pathlib import Path
@@ -10,13 +10,14 @@ class WarmStartParams(Params, builds=".warmstarter:WarmStarter"):
     """Weights to start from instead of random ones."""
 
     model: Path | None = param(
-        None, help="where from: an export, a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file"
+        None,
+        help="where the weights are: an export, a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file",
     )
-    allow_partial: bool = param(False, help="start although some weights of the model were not found or do not fit")
+    allow_partial: bool = param(False, help="start even if some weights of the model are missing or do not fit")
     include: str | None = param(None, help="regular expression: set only the weights whose whole path matches")
-    exclude: str | None = param(None, help="regular expression: leave out the weights whose whole path matches")
+    exclude: str | None = param(None, help="regular expression: skip the weights whose whole path matches")
     rename: list[str] = param([], help="rules OLD=NEW for the stored paths; OLD is a regular expression")
-    trim_prefix: str = param("", help="beginning of the stored paths to cut off before anything else")
+    trim_prefix: str = param("", help="prefix to remove from the stored paths before all other rules")
 
     def __post_init__(self) -> None:
         for rule in self.rename:

@@ -1,4 +1,9 @@
-"""`WarmStarter`: sets the first weights of a training from an export, a run, a checkpoint or a file of tensors."""
+"""`WarmStarter`: sets the initial weights of a training from an export, a run, a checkpoint or a safetensors file.
+
+Stored arrays are matched to weights by path. Keras numbers layers as a process creates them, so the same network may be `dense`,
+`dense_1` in one process and `dense_4`, `dense_5` in another. Paths that differ only in such numbers form a group; inside a group
+the order decides.
+"""
 
 import itertools
 import logging
@@ -30,20 +35,18 @@ Weights = list[tuple[str, np.ndarray[Any, Any]]]
 """Stored arrays with their paths, in order."""
 Row = tuple[str, str, str]
 MANY = 8
-"""More rows in a row than this that say the same are one."""
-
-
+"""More equal rows in sequence than this are joined."""
 Shape = tuple[int, ...]
 
 
 @dataclass
 class Matching:
-    """What belongs to what, by position in the two lists."""
+    """Pairs of targets and sources, by position in the two lists."""
 
     pairs: dict[int, int] = field(default_factory=dict)
     """Target to source."""
     misfits: dict[int, int] = field(default_factory=dict)
-    """The same where the shapes differ."""
+    """Pairs whose shapes differ."""
     missing: list[int] = field(default_factory=list)
     """Targets without a source."""
     unused: list[int] = field(default_factory=list)
@@ -79,7 +82,7 @@ def _group(
         return list(zip(wanted, stored, strict=True))
     pairs = []
     left = list(stored)
-    for target in wanted:  # the same path first, so that one layer more or less does not shift all others
+    for target in wanted:  # equal paths first, so that one layer more or less does not shift all others
         same = next((source for source in left if sources[source][0] == targets[target][0]), None)
         if same is not None:
             pairs.append((target, same))
@@ -92,8 +95,8 @@ class WarmStarter:
     """Reads stored weights and sets those of a model. Override `read` for another format, or `rename` for other rules.
 
     Args:
-        params: where from, and which.
-        scenario: the scenario that is going to be trained.
+        params: the source of the weights, and which to set.
+        scenario: the scenario to train.
     """
 
     def __init__(self, params: WarmStartParams, scenario: "ScenarioBase[Any, Any]") -> None:
@@ -111,9 +114,9 @@ class WarmStarter:
         return self.scenario.read_weights(place)
 
     def read_layers(self, path: Path) -> list[LayerState]:
-        """What layers keep beside their weights, such as vocabularies; nothing if it is not stored there."""
+        """What layers keep beside their weights, such as vocabularies; empty if it is not stored there."""
         if type(self).read is not WarmStarter.read or type(self).apply is not WarmStarter.apply:
-            return []  # what is stored there only its reader knows
+            return []  # only the custom reader knows what is stored there
         place = _place(path)
         if place.is_file():
             return []
@@ -122,7 +125,7 @@ class WarmStarter:
         return read_layer_file(place)
 
     def rename(self, path: str) -> str:
-        """The path that a stored path stands for in the model."""
+        """The path in the model of a stored path."""
         path = path.removeprefix(self.params.trim_prefix)
         for rule in self.params.rename:
             old, _, new = rule.partition("=")
@@ -130,20 +133,20 @@ class WarmStarter:
         return path
 
     def wants(self, path: str) -> bool:
-        """Whether a weight of the model is to be set."""
+        """Whether to set a weight of the model."""
         include, exclude = self.params.include, self.params.exclude
         if include is not None and not re.fullmatch(include, path):
             return False
         return exclude is None or not re.fullmatch(exclude, path)
 
     def apply(self, weights: list[keras.Variable]) -> Matching:
-        """Sets the weights, says what was loaded, left and missing, and returns it."""
+        """Sets the weights; logs and returns what was loaded, skipped and missing."""
         assert self.params.model is not None
         stored = [(self.rename(path), array) for path, array in self.read(self.params.model)]
         targets = [(weight.path, tuple(weight.shape)) for weight in weights]
         found = match(targets, [(path, tuple(array.shape)) for path, array in stored])
         for i, j in list(found.pairs.items()):
-            if _is_float(weights[i].dtype) != _is_float(stored[j][1].dtype):  # quantized weights mean something else
+            if _is_float(weights[i].dtype) != _is_float(stored[j][1].dtype):  # one of them is quantized
                 found.misfits[i] = found.pairs.pop(i)
         wanted = [self.wants(path) for path, _ in targets]
         table = _table([(path, f"{weight.dtype} {tuple(weight.shape)}") for (path, _), weight in zip(targets, weights, strict=True)],
@@ -155,18 +158,18 @@ class WarmStarter:
             problem = (
                 "no weight was found"
                 if not loaded
-                else f"{len(lacking)} of {sum(wanted)} weights were not found or do not fit"
+                else f"{len(lacking)} of {sum(wanted)} weights are missing or do not fit"
             )
             raise TrainingError(
                 f"Warm start from {self.params.model}: {problem}.\n{table}\nChoose weights with --warmstart.include, exclude and "
-                "rename, or start with what there is: --warmstart.allow_partial."
+                "rename, or start with those that were found: --warmstart.allow_partial."
             )
         for i in loaded:
             weights[i].assign(stored[found.pairs[i]][1])
         return found
 
     def apply_layers(self, layers: Layers) -> None:
-        """Sets what layers keep beside their weights, where it is stored and wanted; to be called after `apply`.
+        """Sets what layers keep beside their weights, if it is stored and wanted. Call it after `apply`.
 
         Raises:
             TrainingError: a layer does not accept what is stored.
@@ -187,12 +190,12 @@ class WarmStarter:
                 raise TrainingError(
                     f"Warm start from {self.params.model}: {error}. Keep this layer as it is with --warmstart.exclude '{path}'."
                 ) from error
-            logger.info("Warm start: %s has the state that is stored there", path)
+            logger.info("Warm start: %s has its stored state", path)
         layers.refresh(taken)
 
 
 def _place(path: Path) -> Path:
-    """Where the weights are: a file, a checkpoint or an export; for a run, its best model, its last one or its newest checkpoint."""
+    """The file, checkpoint or export with the weights; for a run, its best model, else its last one, else its newest checkpoint."""
     if (
         (path.suffix == ".safetensors" and path.is_file())
         or (path / STATE_FILE).is_file()
@@ -206,7 +209,7 @@ def _place(path: Path) -> Path:
     if path.is_dir() and (steps := store.steps()):
         return store.path(steps[-1])
     raise TrainingError(
-        f"--warmstart.model {path}: {'there is nothing there' if not path.exists() else 'it holds no weights'}. "
+        f"--warmstart.model {path}: {'it does not exist' if not path.exists() else 'it holds no weights'}. "
         "Give an export, the directory of a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file."
     )
 
@@ -217,7 +220,7 @@ def _loaded(path: Path) -> LoadedCheckpoint:
 
 
 def stored_weights(path: Path) -> Weights | None:
-    """The weights in a file of tensors or in a checkpoint, whatever its name; None if the path is neither.
+    """The weights of a safetensors file or a checkpoint; None if the path is neither.
 
     Raises:
         TrainingError: it is damaged.
@@ -243,7 +246,7 @@ def _table(targets: list[tuple[str, str]], stored: Weights, found: Matching, wan
     rows: list[Row] = []
     for i, (path, shape) in enumerate(targets):
         if not wanted[i]:
-            rows.append(("left out", path, ""))
+            rows.append(("skipped", path, ""))
         elif i in found.pairs:
             source = stored[found.pairs[i]][0]
             rows.append(("loaded", path, "" if source == path else f"from {source}"))
@@ -259,7 +262,7 @@ def _table(targets: list[tuple[str, str]], stored: Weights, found: Matching, wan
 
 
 def _shortened(rows: list[Row]) -> list[Row]:
-    """Many weights in a row of which the same is to be said become one line with the path that they share."""
+    """Joins many equal rows in sequence into one with their common path."""
     short: list[Row] = []
     for (what, noted), group in itertools.groupby(rows, lambda row: (row[0], bool(row[2]))):
         alike = list(group)

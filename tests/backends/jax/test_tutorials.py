@@ -144,7 +144,7 @@ def _compare_with_tensorflow(folder: Path) -> None:
 def test_a_checkpoint_belongs_to_its_backend(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["resume", str(folder / "straight"), "--trainer.epochs", "4"]) == 1
     assert (
-        "was written with the jax backend, and this is tensorflow. Go on with KERAS_BACKEND=jax"
+        "was written with the jax backend, and this is tensorflow. Resume with KERAS_BACKEND=jax"
         in capsys.readouterr().err
     )
 

@@ -130,9 +130,9 @@ def test_ctrl_c_stops_a_search_and_it_goes_on(cluster: TwoNodes, tmp_path: Path)
     process = start(command, tmp_path)
     wait_for(lambda: list(tmp_path.glob("out/trials/*/history.csv")), 300)
     status, said = stop(process)
-    assert status == 130 and "The same command goes on with them." in said, said
+    assert status == 130 and "The same command resumes them." in said, said
     time.sleep(1)
     done = scena(command, tmp_path)
-    assert "2 complete" in done.stderr and " goes on on ray" in done.stderr
+    assert "2 complete" in done.stderr and " resumed on ray" in done.stderr
     stored = json.loads((tmp_path / "out/trials/0001/trainer_params.json").read_text())
     assert stored["trainer"]["scenario"]["model"]["units"] == 3

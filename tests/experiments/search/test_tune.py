@@ -65,7 +65,7 @@ def test_a_killed_search_goes_on_exactly_and_asks_the_model_what_is_best(tmp_pat
     stop(process, 9)
     wait_for(lambda: "SIGTERM" in (tmp_path / "killed/logs/0000.log").read_text(), 60)
     done = scena(command.format("killed"), tmp_path)
-    assert "Trial 0 goes on" in done.stderr and "2 complete" in done.stderr
+    assert "Trial 0 resumed" in done.stderr and "2 complete" in done.stderr
     scena(command.format("whole"), tmp_path)
 
     def values(name: str) -> list[tuple[int, float, float]]:

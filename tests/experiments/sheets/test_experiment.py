@@ -108,7 +108,7 @@ def test_ctrl_c_lets_runs_save_and_the_next_call_goes_on(folder: Path) -> None:
     process = start("experiment runs.csv --cpus 0 1", folder)
     wait_for(lambda: len(events(folder, "start")) == 2)
     status, said = stop(process)
-    assert status == 130 and "The same command goes on with them." in said and "Traceback" not in said
+    assert status == 130 and "The same command resumes them." in said and "Traceback" not in said
     assert sorted(events(folder, "saved")) == ["1", "2"] and len(events(folder, "start")) == 2
     assert json.loads((folder / "runs.runs/state/1.json").read_text())["status"] == "stopped"
     (folder / "stand_in").write_text(STAND_IN.replace("sleep 60", "sleep 0"))
@@ -151,7 +151,7 @@ def test_a_run_that_outlived_its_scheduler_is_waited_for_and_not_started_twice(f
         except OSError:
             continue
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 0 and said.count("Run 1: an earlier process of it still runs; it is waited for") == 1
+    assert process.returncode == 0 and said.count("Run 1: waiting for its earlier process, which still runs") == 1
     assert events(folder, "start") == ["1", "2", "1"]
 
 

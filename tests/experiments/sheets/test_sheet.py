@@ -102,9 +102,9 @@ WRONG = [
         "row 1 has the heading 'SKRIPT' (did you mean SCRIPT or SKIP?); there are: USER, RESULT, SKIP,",
     ),
     (changed(0, 7, None), "row 1 lacks the heading PARAMS; it has: USER, RESULT, SKIP, SCRIPT, ID, CLEANUP."),
-    (changed(0, 7, "SKIP"), "the heading SKIP stands twice in row 1."),
+    (changed(0, 7, "SKIP"), "the heading SKIP appears twice in row 1."),
     (changed(3, 5, None), "row 4: the ID is missing."),
-    (changed(4, 5, 1), "row 5: the ID 1 stands twice; the first is in"),
+    (changed(4, 5, 1), "row 5: the ID 1 appears twice; the first is in"),
     (changed(4, 5, "../x"), "row 5: the ID names a directory, so it has letters, digits,"),
     (
         changed(2, 8, "lists:splti"),

@@ -124,7 +124,7 @@ def test_a_signal_to_any_worker_saves_and_ends_all(zygote: Zygote, tmp_path: Pat
     other.kill(signal.SIGTERM)
     assert [chief.wait(), other.wait()] == [143, 143], chief.text + other.text
     assert "Stopped by a signal to another worker at step " in chief.text
-    assert f"go on with: scena launch --workers N resume {directory}" in chief.text
+    assert f"resume with: scena launch --workers N resume {directory}" in chief.text
     assert "The training was stopped; the chief has saved it." in other.text
 
 

@@ -68,7 +68,7 @@ def test_a_changed_layer_is_an_error_with_a_table_unless_partial(tmp_path: Path,
     with pytest.raises(TrainingError) as error:
         started(tmp_path, units=5, model=directory / "export")
     text = str(error.value)
-    assert "3 of 4 weights were not found or do not fit" in text
+    assert "3 of 4 weights are missing or do not fit" in text
     assert (
         "does not fit" in text
         and "is float32 (8, 5)" in text
@@ -106,7 +106,7 @@ def test_rename_and_trimmed_prefixes(tmp_path: Path, trained: Any) -> None:
 
 
 def test_nothing_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="there is nothing there"):
+    with pytest.raises(TrainingError, match="it does not exist"):
         started(tmp_path, model=tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(TrainingError, match="it holds no weights"):
