@@ -1,4 +1,4 @@
-"""Logging of the `scena` program: to the console, as SCENA_LOG_LEVEL says."""
+"""Logging of the `scena` program to the console; SCENA_LOG_LEVEL sets the level."""
 
 import logging
 import os
@@ -14,15 +14,13 @@ class VisibleFormatter(logging.Formatter):
     """Shows control characters, which may come from names of files, as escapes."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The text of a record."""
         return visible(super().format(record))
 
 
 class ConsoleHandler(logging.Handler):
-    """Writes to whatever standard error is at the moment: a progress bar may stand in for it for a while."""
+    """Writes to the current standard error, which a progress bar may replace for a while."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one line."""
         try:
             sys.stderr.write(self.format(record) + "\n")
             sys.stderr.flush()
@@ -31,14 +29,14 @@ class ConsoleHandler(logging.Handler):
 
 
 class LastResortHandler(ConsoleHandler):
-    """Shows warnings of a program that has set up no logging, as Python does while a logger has no handler at all."""
+    """Shows warnings of a program without logging setup, as Python does for a logger without handlers."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.setFormatter(VisibleFormatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one line, unless somebody else shows it."""
+        """Writes one line, unless another handler shows it."""
         log = logging.getLogger("scena")
         shown = log.propagate and logging.getLogger().handlers
         if not shown and not any(type(handler) is ConsoleHandler for handler in log.handlers):
@@ -46,7 +44,7 @@ class LastResortHandler(ConsoleHandler):
 
 
 def log_level() -> str:
-    """The level that SCENA_LOG_LEVEL asks for."""
+    """The level in SCENA_LOG_LEVEL."""
     level = os.environ.get("SCENA_LOG_LEVEL", "info").lower()
     if level not in LEVELS:
         raise ScenaError(f"SCENA_LOG_LEVEL must be one of {', '.join(LEVELS)}. Received: {level!r}.")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 def visible(text: str) -> str:
-    """The text with control characters as escapes, so that a name can neither steer a terminal nor hide what follows; lines stay.
+    """The text with control characters escaped, so that a name can neither control a terminal nor hide text; line breaks stay.
 
     Characters that only change the direction of text, and bytes of a name that are not text, are escaped too.
     """
@@ -29,15 +29,15 @@ def _escaped(char: str) -> str:
 
 
 class Move(Protocol):
-    """Moves a bar on."""
+    """Advances a bar."""
 
     def __call__(self, count: int, total: int | None = None) -> None:
-        """`count` more are done; of `total`, if that was not known before."""
+        """Adds `count`; sets `total` if it was not known before."""
 
 
 @contextmanager
 def counting(title: str, total: int | None = None) -> Iterator[Move]:
-    """A bar (or a count, if the total is not known) that the yielded function moves on."""
+    """A bar (a counter if the total is unknown) that the yielded function advances."""
     if not sys.stderr.isatty():
         yield lambda count, total=None: None
         return
@@ -56,7 +56,7 @@ def counting(title: str, total: int | None = None) -> Iterator[Move]:
 
 @contextmanager
 def reporting(title: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar for work that says how far it is: the yielded function takes what is done, and the total if that is known."""
+    """A bar for work that reports its position: the yielded function takes the number done, and the total if known."""
     with counting(title) as move:
         before = 0
 

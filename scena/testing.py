@@ -30,7 +30,7 @@ def run_scenario_test(
     samples: int = 12,
     tolerance: float = 1e-5,
 ) -> None:
-    """Checks that a scenario keeps what Scena promises for it; raises AssertionError with what is wrong.
+    """Checks that a scenario keeps Scena's guarantees; raises AssertionError with what is wrong.
 
     Its parameters survive storing, a tiny training runs, LAV gives the same numbers for batches of 1 and of 5, the exported model gives
     the same outputs as the trained one (also as a SavedModel), and prediction yields a sample for each input.
@@ -38,10 +38,10 @@ def run_scenario_test(
     Args:
         scenario: the class to test.
         params: trainer parameters to use instead of the default ones, for example with lists of files.
-        directory: an empty directory for the run; a temporary one if left out.
+        directory: an empty directory for the run; a temporary one by default.
         predict_source: what to predict; default: what `scena predict` would read.
         samples: how many samples to train and validate with.
-        tolerance: how far numbers may be apart, relative to their size.
+        tolerance: allowed relative difference of numbers.
     """
     params = params if params is not None else scenario.default_trainer_params()
     check_parameters(params)
@@ -82,7 +82,7 @@ def _check_run(
 
 
 class _Outputs(keras.callbacks.Callback):
-    """Keeps the network that was trained, to compare it with what is read back."""
+    """Keeps the trained network, to compare it with the exports."""
 
     network: Any = None
 

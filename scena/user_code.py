@@ -1,4 +1,4 @@
-"""Finding the user's own lines in a traceback, between those of Scena, Keras and TensorFlow."""
+"""Finds the user's own lines in a traceback, between those of Scena, Keras and TensorFlow."""
 
 import re
 import sysconfig
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is neither a library's, nor Python's, nor Scena's."""
+    """Whether a file belongs neither to a library, nor to Python, nor to Scena."""
     if file.startswith("<") or "__autograph_generated_file" in file:
         return False
     return not (file.startswith((_PACKAGE, *_PYTHON)) or "-packages/" in file)
@@ -41,9 +41,9 @@ def user_lines(trace: TracebackType | None) -> list[Line]:
 
 
 def user_line(error: BaseException) -> Line | None:
-    """The innermost of the user's lines that an error came through: of its traceback, its causes, or its message.
+    """The innermost of the user's lines of an error: in its traceback, its causes, or its message.
 
-    TensorFlow runs converted copies of functions, and says in the message which lines they come from.
+    TensorFlow runs converted copies of functions; its message names the original lines.
     """
     seen: BaseException | None = error
     while seen is not None:
@@ -58,7 +58,7 @@ def user_line(error: BaseException) -> Line | None:
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line: the last one of TensorFlow's and Keras' long messages says it."""
+    """An error in one line; in long messages of TensorFlow and Keras it is the last paragraph."""
     text = str(error).partition("Arguments received by ")[0].strip()
     if "in user code:" in text:
         text = text.rstrip().rpartition("\n\n")[2].strip() or text

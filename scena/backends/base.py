@@ -17,22 +17,22 @@ Arrays = dict[str, np.ndarray]
 
 
 class Engine(Protocol):
-    """Trains, validates and predicts with one model. The results of a block of batches do not depend on its length."""
+    """Trains, validates and predicts with one model. Results do not depend on the length of step blocks."""
 
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
-        """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""
+        """Runs a step block: one training step per batch (arrays with a leading axis of batches); returns the logs of each."""
 
     def test(self, inputs: Arrays, targets: Arrays) -> dict[str, float]:
-        """Runs one validation step for each batch of a block; returns the running values after the last."""
+        """Runs one validation step per batch of a block; returns the running values after the last."""
 
     def evaluate(self, inputs: Arrays, targets: Arrays) -> Arrays:
         """Predicts one batch, counts losses and metrics, and returns the outputs."""
 
     def graph(self) -> Any:
-        """The TensorFlow graph of a block of training steps; None where there is none."""
+        """The TensorFlow graph of a step block; None if there is none."""
 
     def retrace(self) -> None:
-        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
+        """Compiles again at the next call, because a layer has replaced tensors."""
 
 
 class PredictionEngine(Protocol):

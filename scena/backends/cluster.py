@@ -1,4 +1,4 @@
-"""Which processes train together: from the flags, from TF_CONFIG, or from SLURM."""
+"""The processes of a training: from the flags, TF_CONFIG or SLURM."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from scena.backends.params import TrainerDeviceParams
 from scena.backends.selection import DeviceError
 
 SLURM_PORT = 8888
-"""The port of the first task on each node of a SLURM job, if SCENA_PORT does not name another."""
+"""The port of the first task on each node of a SLURM job, unless SCENA_PORT is set."""
 
 MOST_TASKS = 10_000
 """More than a node ever has."""
@@ -20,7 +20,7 @@ class Cluster:
 
     Attributes:
         addresses: HOST:PORT of each.
-        index: which of them this one is.
+        index: the index of this process.
     """
 
     addresses: tuple[str, ...]
@@ -28,11 +28,11 @@ class Cluster:
 
     @property
     def chief(self) -> bool:
-        """Whether this process decides and writes."""
+        """Whether this process is the chief, which decides and writes."""
         return self.index == 0
 
     def name(self, index: int) -> str:
-        """How messages call a worker."""
+        """The name of a worker in messages."""
         return f"{'the chief' if index == 0 else f'worker {index}'} ({self.addresses[index]})"
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ def find_cluster(params: TrainerDeviceParams) -> Cluster:
     """The cluster of `--device.dist_strategy multi_worker`.
 
     Raises:
-        DeviceError: nothing says which processes there are, or it cannot be read.
+        DeviceError: the processes are not set, or cannot be read.
     """
     if params.workers:
         return Cluster(tuple(params.workers), params.worker_index or 0)
@@ -52,7 +52,7 @@ def find_cluster(params: TrainerDeviceParams) -> Cluster:
     if "SLURM_PROCID" in os.environ:
         return _from_slurm()
     raise DeviceError(
-        "--device.dist_strategy multi_worker: nothing says which processes train together. Start them with "
+        "--device.dist_strategy multi_worker needs the addresses of all processes. Start them with "
         "`scena launch --workers 2 train …`, in a SLURM job with srun, with TF_CONFIG, or give each process "
         "--device.workers HOST:PORT HOST:PORT … and its --device.worker_index."
     )
@@ -75,12 +75,10 @@ def _from_tf_config(text: str) -> Cluster:
         ) from None
     if others or kind not in ("chief", "worker"):
         named = ", ".join(others) or kind
-        raise DeviceError(
-            f"TF_CONFIG names a job that takes no part in a training with Scena: {named}. Use worker only."
-        )
+        raise DeviceError(f"TF_CONFIG has a job that Scena does not use: {named}. Use worker only.")
     if not 0 <= position < len(addresses):
         raise DeviceError(
-            f"TF_CONFIG says that this is {kind} {index}, but there are {len(addresses)}: {', '.join(addresses)}."
+            f"TF_CONFIG names this process {kind} {index}, but has {len(addresses)} addresses: {', '.join(addresses)}."
         )
     return Cluster(addresses, position)
 
@@ -93,7 +91,7 @@ def _from_slurm() -> Cluster:
         resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
             port_base=port,
             auto_set_gpu=False,
-            # not used, but it would ask nvidia-smi, and wants one for each task
+            # not used, but the resolver would call nvidia-smi and require one for each task
             gpus_per_node=MOST_TASKS,
             gpus_per_task=1,
         )

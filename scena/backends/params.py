@@ -14,7 +14,7 @@ class ComputeParams(Params, abstract=True):
     )
     memory_limit: str | None = param(
         None,
-        help="memory of each GPU that may be used, such as 4000MB or 40% (default: as much as is needed)",
+        help="memory limit of each GPU, such as 4000MB or 40% (default: as much as needed)",
         backends=["tensorflow"],
         affects_results=False,
     )
@@ -22,11 +22,13 @@ class ComputeParams(Params, abstract=True):
         1,
         ge=1,
         le=1000,
-        help="divide each GPU, or the CPU, into so many devices: code for several runs on one",
+        help="split each GPU, or the CPU, into this many devices, to run code for several on one",
         backends=["tensorflow"],
     )
     soft_placement: bool = param(
-        True, help="run an operation on the CPU if its device has none; else that is an error", backends=["tensorflow"]
+        True,
+        help="run an operation on the CPU if its device does not support it; otherwise raise an error",
+        backends=["tensorflow"],
     )
     threads: int = param(
         0, ge=0, le=100_000, help="CPU threads for one operation (0: TensorFlow decides)", backends=["tensorflow"]
@@ -37,7 +39,7 @@ class ComputeParams(Params, abstract=True):
             return
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(MB|%)?", self.memory_limit)
         if not found or float(found[1]) <= 0 or (found[2] == "%" and float(found[1]) > 100):
-            raise ValueError(f"memory_limit is an amount such as 4000MB or 40%; received {self.memory_limit!r}")
+            raise ValueError(f"memory_limit must be an amount such as 4000MB or 40%; received {self.memory_limit!r}")
 
 
 class DeviceParams(ComputeParams):
@@ -49,7 +51,7 @@ class TrainerDeviceParams(ComputeParams):
 
     dist_strategy: Literal["default", "mirror", "central_storage", "multi_worker"] = param(
         "default",
-        help="how to use several devices; mirror: each batch is divided over those of this machine; multi_worker: over the "
+        help="how to use several devices; mirror: divide each batch over those of this machine; multi_worker: over the "
         "processes of --device.workers, TF_CONFIG or SLURM; batch_size is always that of the whole batch",
         backends=["tensorflow"],
     )
@@ -59,13 +61,13 @@ class TrainerDeviceParams(ComputeParams):
     worker_index: int | None = param(
         None,
         ge=0,
-        help="multi_worker: which of them this process is; 0 is the chief, which writes",
+        help="multi_worker: the index of this process; 0 is the chief, which writes",
         backends=["tensorflow"],
     )
     worker_timeout: float = param(
         60.0,
         gt=0,
-        help="multi_worker: the training ends if nothing is heard of a worker for so many seconds",
+        help="multi_worker: seconds without a heartbeat of a worker after which the training ends",
         backends=["tensorflow"],
         affects_results=False,
     )
@@ -73,14 +75,14 @@ class TrainerDeviceParams(ComputeParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.workers or self.worker_index is not None) and self.dist_strategy != "multi_worker":
-            raise ValueError("workers and worker_index are for dist_strategy multi_worker; it is " + self.dist_strategy)
+            raise ValueError("workers and worker_index need dist_strategy multi_worker; it is " + self.dist_strategy)
         if bool(self.workers) != (self.worker_index is not None):
             raise ValueError(
-                "workers and worker_index belong together: the addresses of all, and which of them this is"
+                "set both workers and worker_index: the addresses of all processes, and the index of this one"
             )
         if self.worker_index is not None and self.worker_index >= len(self.workers):
-            raise ValueError(f"worker_index counts from 0 to {len(self.workers) - 1}; received {self.worker_index}")
+            raise ValueError(f"worker_index must be from 0 to {len(self.workers) - 1}; received {self.worker_index}")
         for address in self.workers:
             host, _, port = address.rpartition(":")
             if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-                raise ValueError(f"workers are addresses such as node1:2222; received {address!r}")
+                raise ValueError(f"workers must be addresses such as node1:2222; received {address!r}")

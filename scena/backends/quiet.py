@@ -13,7 +13,7 @@ from scena.backends.selection import load_keras
 
 
 def silence_tensorflow() -> None:
-    """From now on, whoever imports TensorFlow does so quietly; what it prints is shown only if it fails, or in debug mode."""
+    """Makes imports of TensorFlow quiet; its output is shown only if it fails, or in debug mode."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if "tensorflow" not in sys.modules and not any(isinstance(finder, _QuietFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _QuietFinder())
@@ -31,7 +31,7 @@ def load_tensorflow() -> None:
 
 
 class _QuietFinder:
-    """Stands before the other finders until TensorFlow is imported for the first time."""
+    """Precedes the other finders until TensorFlow is imported for the first time."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "tensorflow":
@@ -54,7 +54,7 @@ class _QuietFinder:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """While modules are imported there is no garbage, and looking for it takes a fifth of the time."""
+    """Importing modules makes no garbage, and collecting takes a fifth of the time."""
     running = gc.isenabled()
     gc.disable()
     try:

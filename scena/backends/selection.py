@@ -16,15 +16,15 @@ from scena.plugins import names
 
 
 class DeviceError(ScenaError, RuntimeError):
-    """A device was asked for that cannot be used; the message lists what there is."""
+    """A requested device cannot be used; the message lists those that can."""
 
 
 class WorkerLostError(DeviceError):
-    """Another process of the training is gone, or never came."""
+    """Another process of the training is lost, or never connected."""
 
 
 class BackendError(DeviceError):
-    """The backend is not there, or cannot do what was asked for; the message names one that can."""
+    """The backend is not installed, or does not support a feature; the message names one that does."""
 
 
 def load_keras() -> str:
@@ -51,11 +51,11 @@ def load_keras() -> str:
 
 
 def check_backend(params: Params, prefix: str) -> None:
-    """Refuses flags that the present backend does not support.
+    """Refuses flags that the current backend does not support.
 
     Args:
         params: the root of the parameters.
-        prefix: what the command line calls it, for example "trainer".
+        prefix: its prefix on the command line, for example "trainer".
 
     Raises:
         BackendError: names the flag.
@@ -71,7 +71,7 @@ def tensorflow_only(what: str, instead: str = "") -> BackendError:
 
     Args:
         what: the flag or method, as a user wrote it.
-        instead: what to do with the present backend, a whole sentence.
+        instead: an alternative for the current backend, a whole sentence.
     """
     return only_with(("tensorflow",), what, instead)
 
@@ -89,18 +89,18 @@ def _unknown(name: str) -> BackendError:
     return BackendError(f"KERAS_BACKEND={name}: Scena runs on {' and '.join(names('Backend'))}. Choose one of them.")
 
 
-FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
-"""Device files of GPUs: NVIDIA's, AMD's, and those of Windows seen from WSL."""
+GPU_FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
+"""Device files of GPUs: of NVIDIA, of AMD, and of Windows in WSL."""
 
 
 def check_present(params: ComputeParams) -> None:
-    """Refuses `--device.gpus` on a machine that has none; which of several there are, TensorFlow says later.
+    """Refuses `--device.gpus` on a machine without any; TensorFlow checks the indices later.
 
     Raises:
         DeviceError: there is no GPU.
     """
     if not params.gpus or sys.platform != "linux" or os.environ.get("KERAS_BACKEND") not in (None, "", "tensorflow"):
         return
-    if not any(glob.glob(pattern) for pattern in FILES):
+    if not any(glob.glob(pattern) for pattern in GPU_FILES):
         wanted = " ".join(map(str, params.gpus))
         raise DeviceError(f"--device.gpus {wanted}: there is no GPU {params.gpus[0]}. This machine has none.")

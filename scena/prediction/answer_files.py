@@ -1,16 +1,18 @@
-"""Files of predictions: JSON lines, which hold anything, and CSV, which holds one row of single values for each sample."""
+"""Files of predictions: JSON lines for any outputs, CSV for one row of single values per sample."""
 
 import csv
 import json
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
 from scena.data.sample import Sample
 from scena.errors import ScenaError
 
 SUFFIXES = (".jsonl", ".json", ".csv")
 MOST_COLUMNS = 1000
-"""A longer vector is refused: nobody reads such a table."""
+"""A longer vector is refused."""
 
 
 class AnswerFileError(ScenaError, ValueError):
@@ -18,10 +20,10 @@ class AnswerFileError(ScenaError, ValueError):
 
 
 def check_suffix(path: Path) -> None:
-    """Refuses a file whose name does not tell its format; `-` is standard output."""
+    """Refuses a file whose suffix is not a known format; `-` is standard output."""
     if str(path) != "-" and path.suffix.lower() not in SUFFIXES:
         raise AnswerFileError(
-            f"--out {path}: the name tells the format: .jsonl (or .json) for JSON lines, .csv for a table. "
+            f"--out {path}: the suffix gives the format: .jsonl (or .json) for JSON lines, .csv for a table. "
             f"Received: {path.suffix or 'no suffix'}."
         )
 
@@ -43,7 +45,7 @@ class Table:
     """Writes a row of CSV for each sample, after a row with the names of the columns.
 
     Columns are `meta.NAME`, then the outputs by name, then `target.NAME`; a vector has a column for each of its values: `pred.0`, `pred.1`.
-    The first sample decides about the columns; one that does not fit them is an error.
+    The first sample sets the columns; one that does not fit them is an error.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -71,7 +73,7 @@ class Table:
             other = sorted(set(columns) ^ set(self._columns)) or columns
             raise AnswerFileError(
                 f"Sample {self._count} does not fit the columns of the first one: {', '.join(other[:5])}. "
-                "A CSV file has the same columns for all samples; write .jsonl instead."
+                "A CSV file has the same columns for all samples. Write .jsonl instead."
             )
         self._writer.writerow([value for _, value in cells])
         self._count += 1
@@ -84,8 +86,8 @@ def _cells(value: Any, name: str) -> list[tuple[str, Any]]:
     if isinstance(value, list):
         if any(isinstance(item, list | dict) for item in value) or len(value) > MOST_COLUMNS:
             raise AnswerFileError(
-                f"A row of CSV cannot hold {name!r}: {_kind(value)}. Write .jsonl instead, or have post-processing make it "
-                "a number or a text."
+                f"A row of CSV cannot hold {name!r}: {_kind(value)}. Write .jsonl instead, or convert it to "
+                "a number or a text in post-processing."
             )
         return [(f"{name}.{index}", item) for index, item in enumerate(value)]
     return [] if value is None and name in ("meta", "target") else [(name, value)]
@@ -97,14 +99,12 @@ def _kind(value: list[Any]) -> str:
 
 def plain(value: Any) -> Any:
     """Arrays and numpy numbers as JSON values."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist() if value.dtype.kind in "biuf" else plain(value.tolist())
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

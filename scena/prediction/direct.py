@@ -1,6 +1,6 @@
-"""The short way from a few samples to a batch and back: processors that are created once, no pipeline, no processes.
+"""A fast path from a few samples to a batch and back: processors are created once, without a pipeline or processes.
 
-It gives exactly what the pipeline gives. Processors may keep state of their own, so each thread has its own ones.
+It gives exactly the results of the pipeline. Processors may keep state, so each thread has its own.
 """
 
 import threading
@@ -31,7 +31,7 @@ class DirectPath:
         self._pre = steps_of(data.params.pre_proc, mode)
         self._post = steps_of(data.params.post_proc, mode)
         self.maps_before = not any(step.generating for step in self._pre) and not data.transforms_batches
-        """Whether each sample gives exactly one, and nothing changes the batch, so that it can be made here."""
+        """Whether each sample gives exactly one and nothing changes the batch, so that this path applies."""
         self.maps_after = not any(step.generating for step in self._post)
         """The same for post-processing."""
         self._collator = Collator(data.input_layer_specs(), data.target_layer_specs(), data.padding_values(), mode)
@@ -48,7 +48,7 @@ class DirectPath:
         return Batch(inputs, targets, [sample.meta for sample in processed], len(processed), Cursor())
 
     def post_process(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Each sample as it leaves post-processing, at once."""
+        """Yields each sample after post-processing."""
         steps, random = self._steps("post"), SampleRandom(0, 0)
         for index, sample in enumerate(samples):
             sample.index = index

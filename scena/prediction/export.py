@@ -25,10 +25,10 @@ def write_model(directory: Path, built: "BuiltModel") -> None:
 
 
 def remember_skipped_attributes() -> None:
-    """Halves the time of `Model.save`, which a training pays for each time its model gets better.
+    """Halves the time of `Model.save`, which a training calls each time its model improves.
 
-    Keras asks for each layer which attributes it must not look into, and creates an empty layer to answer. It stores the answer
-    under another name than the one it reads, so it never finds it again.
+    For each layer Keras computes which attributes to skip by creating an empty layer. It stores the result under another name than
+    the one it reads, so it never finds it again.
     """
     from keras.src.backend.common import global_state
     from keras.src.saving import saving_lib
@@ -46,7 +46,7 @@ def write_saved_model(directory: Path, built: "BuiltModel") -> None:
 
 
 def write_graph_saved_model(target: Path, graph: keras.Model) -> None:
-    """Writes one graph as a SavedModel that answers without Scena and without the scenario's code.
+    """Writes one graph as a SavedModel that runs without Scena and the scenario's code.
 
     Raises:
         ConversionError: the backend cannot write it, or this graph cannot leave it.
@@ -80,9 +80,7 @@ def write_tensorflow_saved_model(target: Path, graph: keras.Model) -> None:
     serve = tf.function(by_name(graph), autograph=False).get_concrete_function(**signature(graph))
     try:
         tf.saved_model.save(module, str(target), signatures={"serving_default": serve})
-    except (
-        AssertionError
-    ) as error:  # TensorFlow's way to say that it does not know where a table or a variable comes from
+    except AssertionError as error:  # TensorFlow does not know where a table or a variable comes from
         raise ConversionError(
-            f"A layer holds something that TensorFlow cannot store: {str(error).splitlines()[0]}"
+            f"A layer holds something that TensorFlow cannot store: {first_line(error)}"
         ) from error

@@ -26,15 +26,15 @@ class ServeParams(Params):
     host: str = param("127.0.0.1", help="the address to listen on; the default is reachable from this machine only")
     port: int = param(8501, ge=0, le=65535, help="the port to listen on (0: a free one)")
     name: str | None = param(None, help="the model's name in addresses (default: that of the scenario)")
-    max_batch: int = param(32, ge=1, help="samples that are predicted together at most")
-    max_delay: float = param(1.0, ge=0, help="milliseconds without another sample after which a batch begins")
-    max_queue: int = param(256, ge=1, help="samples that may wait; more are refused with status 429")
-    max_body: int = param(10_000_000, ge=1, help="bytes of a request at most; more are refused with status 413")
+    max_batch: int = param(32, ge=1, help="largest number of samples that are predicted together")
+    max_delay: float = param(1.0, ge=0, help="milliseconds without a new sample after which a batch begins")
+    max_queue: int = param(256, ge=1, help="samples that may be queued; more are refused with status 429")
+    max_body: int = param(10_000_000, ge=1, help="largest request in bytes; larger ones are refused with status 413")
     max_pixels: int = param(
-        50_000_000, ge=1, help="pixels of all images of a request at most; more are refused with status 413"
+        50_000_000, ge=1, help="largest number of pixels of all images of a request; more are refused with status 413"
     )
     body_timeout: float = param(
-        10.0, gt=0, help="seconds in which the head of a request, and then its body, must have arrived; else status 408"
+        10.0, gt=0, help="seconds for the head of a request to arrive, and then for its body; else status 408"
     )
-    time_limit: float = param(30.0, gt=0, help="seconds in which an answer must be ready; else status 504")
-    shutdown_time: int = param(10, ge=0, help="seconds that running requests have to finish at the end")
+    time_limit: float = param(30.0, gt=0, help="seconds until a response must be ready; else status 504")
+    shutdown_time: int = param(10, ge=0, help="seconds for running requests to finish at shutdown")

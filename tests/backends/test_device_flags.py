@@ -15,13 +15,13 @@ from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params
 
 WRONG = {
-    "--device.memory_limit lots": "memory_limit is an amount such as 4000MB or 40%; received 'lots'",
-    "--device.memory_limit 140%": "memory_limit is an amount such as 4000MB or 40%; received '140%'",
-    "--device.memory_limit 0MB": "memory_limit is an amount such as 4000MB or 40%; received '0MB'",
+    "--device.memory_limit lots": "memory_limit must be an amount such as 4000MB or 40%; received 'lots'",
+    "--device.memory_limit 140%": "memory_limit must be an amount such as 4000MB or 40%; received '140%'",
+    "--device.memory_limit 0MB": "memory_limit must be an amount such as 4000MB or 40%; received '0MB'",
     "--device.dist_strategy mirrored": "mirrored",
-    "--device.workers a:1 b:2 --device.worker_index 0": "workers and worker_index are for dist_strategy multi_worker; it is default",
-    "--device.dist_strategy multi_worker --device.workers a:1 b:2": "workers and worker_index belong together",
-    "--device.dist_strategy multi_worker --device.workers a:1 b:2 --device.worker_index 2": "worker_index counts from 0 to 1",
+    "--device.workers a:1 b:2 --device.worker_index 0": "workers and worker_index need dist_strategy multi_worker; it is default",
+    "--device.dist_strategy multi_worker --device.workers a:1 b:2": "set both workers and worker_index",
+    "--device.dist_strategy multi_worker --device.workers a:1 b:2 --device.worker_index 2": "worker_index must be from 0 to 1",
     "--device.dist_strategy multi_worker --device.workers a b:2 --device.worker_index 0": "addresses such as node1:2222; received 'a'",
     "--device.virtual_devices 0": "virtual_devices",
 }
@@ -110,11 +110,11 @@ def test_workers_from_tf_config(
         ('{"cluster": {"worker": ["a:1"]}}', r"TF_CONFIG cannot be read \(KeyError: 'task'\)"),
         (
             '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "worker", "index": 0}}',
-            "a job that takes no part in a training with Scena: ps",
+            "a job that Scena does not use: ps",
         ),
         (
             '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
-            "this is worker 2, but there are 2: a:1, b:1",
+            "names this process worker 2, but has 2 addresses: a:1, b:1",
         ),
     ],
 )

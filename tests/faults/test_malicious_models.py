@@ -82,11 +82,11 @@ CORPUS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a bomb": (lambda path: archive(path, {WEIGHTS: b"\0" * (200 << 20)}), "would unpack to 209,715,200 bytes"),
     "a path out of it": (
         lambda path: archive(path, {WEIGHTS: weights(plain), "../../evil.py": b""}),
-        "which leads out of it",
+        "which points outside it",
     ),
     "an absolute path": (
         lambda path: archive(path, {WEIGHTS: weights(plain), "/evil.py": b""}),
-        "which leads out of it",
+        "which points outside it",
     ),
     "a link": (link_member, "holds a link"),
     "no weights": (lambda path: archive(path, {"config.json": b"{}"}), "holds no model.weights.h5"),

@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_written_is_named(exports: list[Path], capsys: pyt
     for name, received in (("answers.xlsx", ".xlsx"), ("answers", "no suffix")):
         assert main(["predict", "nowhere", "--out", name]) == 1  # before anything is loaded
         assert capsys.readouterr().err == (
-            f"scena predict: error: --out {name}: the name tells the format: .jsonl (or .json) for JSON lines, .csv for a table. "
+            f"scena predict: error: --out {name}: the suffix gives the format: .jsonl (or .json) for JSON lines, .csv for a table. "
             f"Received: {received}.\n"
         )
 

@@ -162,7 +162,7 @@ def test_files_as_body_in_a_form_and_in_json() -> None:
         encoded = base64.b64encode(picture()).decode()
         assert ask(port, PREDICT, {"instances": [{"b64": encoded}]}) == (200, {"predictions": [16 * 255.0]})
         status, answer = ask(port, PREDICT, b"no picture", "application/octet-stream")
-        assert status == 400 and "The file 'upload' is not a picture" in answer["error"]
+        assert status == 400 and "The file 'upload' is not an image" in answer["error"]
         status, answer = ask(port, PREDICT, b"--B\r\n\r\nx\r\n--B--\r\n", kind)
         assert status == 400 and "form" in answer["error"]
 

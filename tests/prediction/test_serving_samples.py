@@ -101,7 +101,7 @@ def test_one_bad_file_does_not_fail_its_neighbours(port: int) -> None:
     assert status == 200
     first, second, third, last = answer["predictions"]
     assert first == last == {"pred": [0.75, 0.25], "class": LEFT}
-    assert list(second) == ["error"] and ("not a picture" in second["error"] or "is broken" in second["error"])
+    assert list(second) == ["error"] and ("not an image" in second["error"] or "is broken" in second["error"])
     assert third == {"error": """An instance has exactly the keys ['left', 'right'], or it is a file: {"b64": "…"}."""}
     status, answer = ask(port, PREDICT, {"instances": [bad, bad]})  # nothing is right: the request fails
     assert status in (400, 422) and answer["error"].startswith("Sample 0: ")

@@ -12,13 +12,13 @@ logger = logging.getLogger(__name__)
 
 
 def select_jax_devices(params: Any) -> None:
-    """Makes JAX compute on the CPU or on the chosen GPU. Where `JAX_PLATFORMS` says something else, that stays.
+    """Selects the CPU or a GPU for JAX. `JAX_PLATFORMS` has precedence.
 
     Args:
         params: the parameters of the devices.
 
     Raises:
-        DeviceError: there is no such GPU, or something was asked for that only TensorFlow does.
+        DeviceError: there is no such GPU, or a setting works with TensorFlow only.
     """
     import jax
 
@@ -26,7 +26,7 @@ def select_jax_devices(params: Any) -> None:
     if params.gpus is not None and len(params.gpus) > 1:
         raise tensorflow_only(f"--device.gpus {' '.join(map(str, params.gpus))} (several devices)", "Name one GPU.")
     if tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices([], "GPU")  # here it only writes files, and would take the memory
+        tf.config.set_visible_devices([], "GPU")  # TensorFlow only writes files here, but would allocate GPU memory
     named = [index for index in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if index not in ("", "-1")]
     if params.gpus or (params.gpus is None and named):
         jax.config.update("jax_default_device", _gpu(jax, (params.gpus or [0])[0], params.gpus is not None))

@@ -1,6 +1,6 @@
-"""Running a Keras model over blocks of batches with JAX: one compiled step, called once for each batch of a block.
+"""Runs step blocks with JAX: one compiled step, called once for each batch of a block.
 
-JAX compiles anew for each shape. So a block is not one program, as it is with TensorFlow: its length would be part of the shape,
+JAX compiles again for each shape. So a step block is not one program, as with TensorFlow: its length would be part of the shape,
 and the last digits could depend on it.
 """
 
@@ -12,7 +12,7 @@ import jax
 import keras
 import numpy as np
 
-from scena.backends.base import Arrays
+from scena.backends.base import Arrays, Engine, PredictionEngine
 from scena.backends.selection import tensorflow_only
 from scena.data.spec import ArraySpec
 from scena.model.building import keras_dtype
@@ -22,7 +22,7 @@ State = tuple[list[Any], ...]
 """The values of groups of variables."""
 
 
-class JaxEngine:
+class JaxEngine(Engine):
     """Trains, validates and predicts with one model.
 
     Args:
@@ -44,20 +44,18 @@ class JaxEngine:
         _check_step(model, "train_step")
         _check_step(model, "test_step")
         self._model = model
-        model.built = True  # it holds a graph whose variables exist; Keras would run it once more to find that out
+        model.built = True  # its variables exist already; Keras would run it once more to find that out
         self._eager = eager
         self.retrace()
 
     def retrace(self) -> None:
-        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
         model, eager = self._model, self._eager
-        # functions of their own: JAX remembers what it has compiled by function
+        # new functions: JAX caches compiled code by function
         self._train_step = model.train_step if eager else jax.jit(_another(model.train_step), donate_argnums=0)
         self._test_step = model.test_step if eager else jax.jit(_another(model.test_step))
         self._evaluate_step = self._evaluated if eager else jax.jit(_another(self._evaluated))
 
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
-        """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""
         model = self._model
         groups = (
             model.trainable_variables,
@@ -74,7 +72,6 @@ class JaxEngine:
         return [_numbers(row) for row in jax.device_get(rows)]
 
     def test(self, inputs: Arrays, targets: Arrays) -> dict[str, float]:
-        """Runs one validation step for each batch of a block; returns the running values after the last."""
         model = self._model
         groups = (model.trainable_variables, model.non_trainable_variables, model.metrics_variables)
         state = _read(groups)
@@ -85,7 +82,6 @@ class JaxEngine:
         return _numbers(jax.device_get(logs))
 
     def evaluate(self, inputs: Arrays, targets: Arrays) -> Arrays:
-        """Predicts one batch, counts losses and metrics, and returns the outputs."""
         model = self._model
         groups = (model.trainable_variables, model.non_trainable_variables, model.metrics_variables)
         outputs, state = self._evaluate_step(_read(groups), {"inputs": inputs, "targets": targets})
@@ -103,7 +99,7 @@ class JaxEngine:
         return outputs, (trainable, non_trainable, metrics)
 
 
-class JaxPredictor:
+class JaxPredictor(PredictionEngine):
     """Runs a prediction model batch by batch, compiled once for each shape of a batch.
 
     Args:
@@ -122,7 +118,6 @@ class JaxPredictor:
         self._call = call if eager else jax.jit(call)
 
     def predict(self, inputs: Arrays) -> Arrays:
-        """The named outputs of one batch."""
         return _own_arrays(self._call(_read(self._groups), inputs))
 
 
@@ -146,7 +141,7 @@ def _read(groups: Sequence[list[Any]]) -> State:
 
 
 def _unshared(state: State) -> State:
-    """The values, each with memory of its own: a step gives its memory away, and two variables may have been assigned one array."""
+    """The values, each with its own memory: a step donates its memory, and two variables may share one array."""
     seen: set[int] = set()
 
     def own(value: Any) -> Any:
@@ -169,7 +164,7 @@ def _numbers(logs: dict[str, Any]) -> dict[str, float]:
 
 
 def _own_arrays(outputs: dict[str, Any]) -> Arrays:
-    """Copies, since JAX' own memory cannot be written to and post-processing may want to."""
+    """Copies: JAX arrays are read-only, and post-processing may write to them."""
     return {name: np.array(value) for name, value in outputs.items()}
 
 
@@ -191,5 +186,5 @@ def _check_step(model: Any, name: str) -> None:
         takes = ", ".join(argument.name for argument in arguments)
         raise ModelError(
             f"{type(model).__name__}.{name} is written for TensorFlow: it takes ({takes}). With JAX, Keras calls "
-            f"{name}(state, data), which returns (logs, state). Write it so, or train with KERAS_BACKEND=tensorflow."
+            f"{name}(state, data), which returns (logs, state). Write it that way, or train with KERAS_BACKEND=tensorflow."
         )

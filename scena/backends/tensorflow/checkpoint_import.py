@@ -1,4 +1,4 @@
-"""Weights from TensorFlow's own checkpoints (`tf.train.Checkpoint`, TF1's `Saver`): finding out which belongs to which variable.
+"""Weights from TensorFlow's own checkpoints (`tf.train.Checkpoint`, TF1's `Saver`), matched to variables of a model.
 
 Only tensors are read; nothing in a checkpoint is executed.
 """
@@ -36,7 +36,7 @@ class StoredVariable:
 
     @property
     def name(self) -> str:
-        """The key without what TensorFlow adds to it."""
+        """The key without TensorFlow's suffix."""
         return self.key.removesuffix(_SUFFIX)
 
 
@@ -50,7 +50,7 @@ class Matches:
     unused: list[StoredVariable] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     left_out: int = 0
-    """Counters and states of optimizers, which are not looked for."""
+    """Counters and states of optimizers, which are skipped."""
 
 
 class TensorFlowCheckpoint:
@@ -111,7 +111,7 @@ def parse_rule(text: str) -> tuple[str, str]:
 def match_variables(
     stored: Iterable[StoredVariable], variables: list[keras.Variable], rules: list[tuple[str, str]]
 ) -> Matches:
-    """Finds for each stored variable the one of the model that has its name, once the rules have been applied.
+    """Finds for each stored variable the model's variable of that name, after applying the rules.
 
     A name fits if it is the whole path of a variable, or the end of just one path (`dense/kernel`); `trainable/3` is the fourth
     trainable variable.
@@ -149,7 +149,7 @@ def _candidates(item: StoredVariable, rules: list[tuple[str, str]]) -> list[str]
 
 
 def _names(variables: list[keras.Variable]) -> dict[str, int]:
-    """Each name by which just one variable can be called."""
+    """Each name that identifies exactly one variable."""
     called: dict[str, set[int]] = {}
     trainable = 0
     for position, variable in enumerate(variables):

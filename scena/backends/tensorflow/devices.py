@@ -1,4 +1,4 @@
-"""Choosing devices. Must happen before TensorFlow starts them, that is before the first tensor is made."""
+"""Selects devices. This must happen before TensorFlow initializes them, that is before the first tensor."""
 
 import functools
 import logging
@@ -25,7 +25,7 @@ def describe_devices(environment: Mapping[str, str]) -> list[str]:
     elif visible:
         lines.append(f"CUDA_VISIBLE_DEVICES={visible}: these GPUs are used unless --device.gpus names others.")
     else:
-        lines.append("None is used unless you say so: --device.gpus 0")
+        lines.append("No GPU is used unless you choose it: --device.gpus 0")
     several = "--device.gpus 0 1" if len(gpus) > 1 else "--device.virtual_devices 2"
     lines.append(f"Several devices at once: --device.dist_strategy mirror {several}")
     lines.append("Several processes or machines: scena launch --workers 2 train …")
@@ -47,7 +47,7 @@ def select_devices(params: ComputeParams) -> None:
     """Makes the chosen GPUs visible to TensorFlow, and no others.
 
     Raises:
-        DeviceError: a GPU was asked for that this machine does not have.
+        DeviceError: this machine does not have the requested GPU.
     """
     present = tf.config.list_physical_devices("GPU")
     wanted = params.gpus
@@ -69,7 +69,7 @@ def select_devices(params: ComputeParams) -> None:
     try:
         _configure(params, [present[index] for index in wanted], wanted)
     except RuntimeError as error:
-        if _has_wishes(params, wanted):  # TensorFlow runs already (a notebook): without wishes nothing has to change
+        if _has_settings(params, wanted):  # TensorFlow runs already (a notebook): nothing to change without settings
             raise DeviceError(
                 f"The devices must be chosen before TensorFlow starts: {error} Restart the process."
             ) from error
@@ -97,19 +97,19 @@ def _configure(params: ComputeParams, gpus: list[Any], indices: list[int]) -> No
 
 def _divide(device: Any, parts: list[Any]) -> None:
     before = tf.config.get_logical_device_configuration(device)
-    if before is None or len(before) != len(parts):  # the same again changes nothing, also when TensorFlow runs already
+    if before is None or len(before) != len(parts):  # equal settings are fine even if TensorFlow runs already
         tf.config.set_logical_device_configuration(device, parts)
 
 
-def _has_wishes(params: ComputeParams, wanted: list[int]) -> bool:
+def _has_settings(params: ComputeParams, wanted: list[int]) -> bool:
     return bool(wanted or params.threads or params.virtual_devices > 1 or not params.soft_placement)
 
 
 def memory_in_mb(limit: str, gpu: int) -> int:
-    """The MB that a limit such as 4000MB or 40% is of a GPU.
+    """Converts a limit such as 4000MB or 40% to MB of a GPU.
 
     Raises:
-        DeviceError: a share was given, and nvidia-smi does not say of how much.
+        DeviceError: a share was given, and nvidia-smi does not report the size of the GPU.
     """
     if not limit.endswith("%"):
         return int(float(limit.removesuffix("MB").strip()))
@@ -118,7 +118,7 @@ def memory_in_mb(limit: str, gpu: int) -> int:
         total = float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         raise DeviceError(
-            f"The size of GPU {gpu} is not known, because nvidia-smi does not answer ({error}). "
+            f"The size of GPU {gpu} is unknown, because nvidia-smi failed ({error}). "
             "Give --device.memory_limit in MB, for example 4000MB."
         ) from error
     return int(total * float(limit[:-1]) / 100)
@@ -136,4 +136,4 @@ def _how(present: list[Any]) -> str:
 
 @functools.cache
 def _mention_unused(count: int) -> None:
-    logger.info("%d GPU(s) left unused; choose with --device.gpus 0 …", count)
+    logger.info("%d GPU(s) not used; choose with --device.gpus 0 …", count)

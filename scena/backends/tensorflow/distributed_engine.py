@@ -1,6 +1,6 @@
-"""Running blocks of batches on several replicas: each takes its part of every batch, and all end with the same weights.
+"""Runs step blocks on several replicas: each takes its part of every batch, and all end with the same weights.
 
-As in the engine of one device, the number of steps in a block never changes results.
+As on one device, the number of steps in a block never changes results.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ class DistributedEngine:
     def train(
         self, inputs: Arrays, targets: Arrays, counted: Any, total: Any, flag: float = 0.0
     ) -> tuple[list[dict[str, float]], float]:
-        """Runs one step for each batch of a block.
+        """Runs one training step for each batch of a block.
 
         Args:
             inputs: this process's part of each batch, with a leading axis of batches.
@@ -88,24 +88,24 @@ class DistributedEngine:
         return Layers(self._models[0].root, self._models[0]).pack()
 
     def begin(self, layers: bytes) -> None:
-        """Makes the layers of all replicas keep what those of the first keep, and compiles. Comes before everything else.
+        """Copies the layer state of the first replica to all and compiles. Call it before everything else.
 
         Args:
-            layers: what `pack_layers` gave in the chief.
+            layers: the result of `pack_layers` in the chief.
         """
         for model in self._models[1:] if self.distribution.chief else self._models:
             Layers(model.root, model).unpack(layers)
         with undivided_losses():
             for function in (self._spread, self._train, self._test, self._collect):
-                function.get_concrete_function()  # now: all processes have to number what they exchange in the same order
+                function.get_concrete_function()  # now: all processes must number their collective operations in the same order
 
     def spread(self) -> None:
-        """Gives all replicas the state of the first: weights, optimizer, metrics, seeds."""
+        """Copies the state of the first replica to all: weights, optimizer, metrics, seeds."""
         with self.distribution.naming_lost_workers():
             self._spread()
 
     def graph(self) -> Any:
-        """The TensorFlow graph of a block of training steps."""
+        """The TensorFlow graph of a step block."""
         return self._train.get_concrete_function().graph
 
     # ---- compiled ---------------------------------------------------------------------------------------------------
@@ -125,17 +125,17 @@ class DistributedEngine:
         return count
 
     def _each(self, function: Any, arguments: tuple[Any, ...]) -> Any:
-        """Runs a function as each replica of this process; returns what the first of them returns."""
+        """Runs a function as each replica of this process; returns the result of the first."""
         results = self.distribution.strategy.run(function, args=arguments)
         return self.distribution.strategy.experimental_local_results(results)[0]
 
     def _place(self) -> tuple[int, int]:
-        """Which replica this is: among all, and in this process."""
+        """The index of this replica among all, and in this process."""
         number = int(tf.get_static_value(tf.convert_to_tensor(_replica_number())))
         return number, number - self.distribution.first
 
     def _part(self, batch: Any, counted: Any, total: Any, place: int) -> tuple[Any, tf.Tensor]:
-        """The replica's rows of a batch, and its share of the whole; one row and a share of 0 if there is none for it."""
+        """The replica's rows of a batch and its share of the whole; one row and a share of 0 if it has none."""
         size = tf.shape(tf.nest.flatten(batch)[0])[0]
         replicas = len(self.distribution.devices)
         start, stop = size * place // replicas, size * (place + 1) // replicas
@@ -192,7 +192,7 @@ def check_models(model: TrainingModel) -> None:
     """Refuses a model whose own steps cannot be distributed.
 
     Raises:
-        ModelError: it names what stands in the way.
+        ModelError: names the reason.
     """
     for name, value in vars(model).items():
         if isinstance(value, keras.optimizers.Optimizer) and value is not model.optimizer:

@@ -1,7 +1,7 @@
-"""Starting TensorFlow's distribution: several devices of this machine, or several processes, that compute as one.
+"""Starts TensorFlow's distribution: several devices of this machine, or several processes.
 
-A replica is an ordinary model on a device of its own. The strategies of TensorFlow are used for what replicas have to say to each
-other, not for variables: those stay ordinary ones, so that checkpoints, exports and callbacks need to know nothing of this.
+A replica is an ordinary model on its own device. TensorFlow's strategies are used for communication between replicas, not for
+variables: those stay ordinary ones, so that checkpoints, exports and callbacks need no changes.
 """
 
 import faulthandler
@@ -18,11 +18,12 @@ from scena.backends.cluster import Cluster, find_cluster
 from scena.backends.params import TrainerDeviceParams
 from scena.backends.selection import DeviceError, WorkerLostError
 from scena.backends.tensorflow.rendezvous import meet
+from scena.errors import first_line
 
 logger = logging.getLogger(__name__)
 
 LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.DeadlineExceededError)
-"""What TensorFlow raises when another process does not answer."""
+"""Errors that TensorFlow raises when another process does not respond."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Distribution:
     Attributes:
         strategy: TensorFlow's.
         devices: the devices of the replicas in this process.
-        first: the number of the first of them among all.
-        count: how many replicas there are in all processes.
+        first: the index of the first of them among all.
+        count: the number of replicas in all processes.
         cluster: the processes, if there are several.
     """
 
@@ -45,12 +46,12 @@ class Distribution:
 
     @property
     def chief(self) -> bool:
-        """Whether this process decides and writes."""
+        """Whether this process is the chief, which decides and writes."""
         return self.cluster is None or self.cluster.chief
 
     @contextmanager
     def naming_lost_workers(self) -> Iterator[None]:
-        """Turns what TensorFlow says when another process is gone into an error that names it."""
+        """Converts TensorFlow's error about a lost process into one that names it."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -63,7 +64,7 @@ def start_distribution(params: TrainerDeviceParams) -> Distribution | None:
     """Starts what `--device.dist_strategy` asks for; None for a training on one device.
 
     Raises:
-        DeviceError: it cannot be had; the message lists what there is.
+        DeviceError: it is not available; the message lists what is.
     """
     if params.dist_strategy == "default":
         return None
@@ -74,7 +75,7 @@ def start_distribution(params: TrainerDeviceParams) -> Distribution | None:
         )
     log = tf.get_logger()
     level = log.level
-    log.setLevel(logging.ERROR)  # it explains its choices at length
+    log.setLevel(logging.ERROR)  # it logs its choices at length
     try:
         return _mirror() if params.dist_strategy == "mirror" else _multi_worker(params)
     finally:
@@ -98,15 +99,15 @@ def _multi_worker(params: TrainerDeviceParams) -> Distribution:
         raise DeviceError(
             f"--device.dist_strategy multi_worker needs several processes. There is one: {cluster.addresses[0]}."
         )
-    logger.info("Waiting for %d workers as number %d of them.", len(cluster), cluster.index)
+    logger.info("Waiting for %d workers; this is worker %d.", len(cluster), cluster.index)
     meet(cluster, params.worker_timeout)
-    # they were all there a moment ago: if TensorFlow does not find them, this ends the process instead of waiting for ever
+    # all were there a moment ago: if TensorFlow does not find them, this ends the process instead of waiting forever
     faulthandler.dump_traceback_later(2 * params.worker_timeout + 30, exit=True, file=2)
     try:
         strategy = _create(cluster, params.worker_timeout)
     except (tf.errors.OpError, RuntimeError) as error:
         raise WorkerLostError(
-            f"The training cannot start with {', '.join(cluster.addresses)}: {_first_line(str(error))}"
+            f"The training cannot start with {', '.join(cluster.addresses)}: {first_line(error)}"
         ) from error
     finally:
         faulthandler.cancel_dump_traceback_later()
@@ -115,8 +116,8 @@ def _multi_worker(params: TrainerDeviceParams) -> Distribution:
 
 
 def _create(cluster: Cluster, timeout: float) -> Any:
-    """The strategy; its coordination service hears of each process every few seconds, so that a lost one is noticed."""
-    # the strategy configures this service itself, but with a patience that nobody can set
+    """The strategy, with a coordination service whose heartbeats detect lost processes."""
+    # the strategy configures this service itself, but with a fixed timeout
     from tensorflow.compiler.xla.tsl.protobuf import coordination_config_pb2
     from tensorflow.python.eager import context
 
@@ -141,7 +142,7 @@ def _create(cluster: Cluster, timeout: float) -> Any:
 
 
 def _visible_gpus() -> list[Any]:
-    """The GPUs as TensorFlow will have them; asking for the logical ones would start it."""
+    """The GPUs as TensorFlow will see them; listing logical devices would start it."""
     gpus = tf.config.get_visible_devices("GPU")
     return [part for gpu in gpus for part in tf.config.get_logical_device_configuration(gpu) or [gpu]]
 
@@ -162,10 +163,6 @@ def _lost(cluster: Cluster, message: str) -> str:
     ]  # fmt: skip
     names = ", ".join(cluster.name(i) for i in gone) or "Another worker"
     return (
-        f"{names[0].upper()}{names[1:]} is lost: it ended, or does not answer any more. Its own output says why. "
-        "The training cannot go on without it."
+        f"{names[0].upper()}{names[1:]} is lost: it ended, or no longer responds. See its output. "
+        "The training cannot continue without it."
     )
-
-
-def _first_line(text: str) -> str:
-    return next((line for line in text.splitlines() if line.strip()), text)

@@ -1,6 +1,6 @@
-"""Running a Keras model over blocks of batches with TensorFlow: one compiled loop for any number of steps.
+"""Runs step blocks with TensorFlow: one compiled loop for any number of steps.
 
-The number of steps in a block never changes results: one step and many go through the same compiled code.
+The number of steps in a block never changes results: one step and many run the same compiled code.
 """
 
 import re
@@ -12,13 +12,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.backends.base import Arrays
+from scena.backends.base import Arrays, Engine, PredictionEngine
 from scena.data.spec import ArraySpec
 from scena.model.building import keras_dtype
 from scena.model.errors import ModelError
 
 
-class TensorFlowEngine:
+class TensorFlowEngine(Engine):
     """Trains, validates and predicts with one model.
 
     Args:
@@ -47,9 +47,8 @@ class TensorFlowEngine:
         self.retrace()
 
     def retrace(self) -> None:
-        """Compiles anew when it is called next: what is compiled holds tensors that a layer has replaced."""
         model = self._model
-        # not the whole block: XLA would compile anew for each number of steps
+        # not the whole block: XLA would compile again for each number of steps
         self._train_step = tf.function(model.train_step, jit_compile=True) if self._xla else model.train_step
         self._test_step = tf.function(model.test_step, jit_compile=True) if self._xla else model.test_step
         self._train = self._compile(self._train_steps, self._blocks)
@@ -57,25 +56,21 @@ class TensorFlowEngine:
         self._evaluate = self._compile(self._evaluate_step, self._data)
 
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
-        """Runs one training step for each batch of a block (arrays with a leading axis of batches); returns each step's logs."""
         with self._explaining():
             rows = self._train({"inputs": inputs, "targets": targets}).numpy()
         return [dict(zip(self._names["train"], row.tolist(), strict=True)) for row in rows]
 
     def test(self, inputs: Arrays, targets: Arrays) -> dict[str, float]:
-        """Runs one validation step for each batch of a block; returns the running values after the last."""
         with self._explaining():
             row = self._test({"inputs": inputs, "targets": targets}).numpy()
         return dict(zip(self._names["test"], row.tolist(), strict=True))
 
     def evaluate(self, inputs: Arrays, targets: Arrays) -> Arrays:
-        """Predicts one batch, counts losses and metrics, and returns the outputs."""
         with self._explaining():
             outputs = self._evaluate({"inputs": inputs, "targets": targets})
         return {name: np.asarray(value) for name, value in outputs.items()}
 
     def graph(self) -> Any:
-        """The TensorFlow graph of a block of training steps; None in eager mode."""
         return None if self._eager else self._train.get_concrete_function().graph
 
     def _compile(self, function: Any, signature: Any) -> Any:
@@ -106,7 +101,7 @@ class TensorFlowEngine:
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Turns what TensorFlow says while it traces or runs a step into errors that say what to do."""
+        """Converts TensorFlow's errors while it traces or runs a step into errors that tell what to do."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -126,7 +121,7 @@ class TensorFlowEngine:
             ) from error
 
 
-class TensorFlowPredictor:
+class TensorFlowPredictor(PredictionEngine):
     """Runs a prediction model batch by batch, compiled once for any batch size.
 
     Args:
@@ -142,7 +137,6 @@ class TensorFlowPredictor:
         self._call = call if eager else tf.function(call, input_signature=[_signature(input_specs)])
 
     def predict(self, inputs: Arrays) -> Arrays:
-        """The named outputs of one batch."""
         outputs = self._call({name: tf.convert_to_tensor(value) for name, value in inputs.items()})
         return {name: np.asarray(value) for name, value in outputs.items()}
 
@@ -150,7 +144,7 @@ class TensorFlowPredictor:
 def block_signature(
     input_specs: dict[str, ArraySpec], target_specs: dict[str, ArraySpec]
 ) -> dict[str, dict[str, tf.TensorSpec]]:
-    """What a compiled function gets for a block of batches."""
+    """The input signature of a step block."""
     return {"inputs": _signature(input_specs, block=True), "targets": _signature(target_specs, block=True)}
 
 

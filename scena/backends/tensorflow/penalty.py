@@ -1,4 +1,4 @@
-"""Regularising by the gradient of the loss with respect to the inputs (double backpropagation), with TensorFlow."""
+"""Regularization by the gradient of the loss with respect to the inputs (double backpropagation)."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class InputGradientPenalty:
     penalty_mean: keras.metrics.Mean
 
     def train_step(self, data: Any) -> dict[str, Any]:
-        """One step of the training."""
+        """One training step with the penalty."""
         model: Any = self
         x = data[0]
         watched = [tensor for tensor in x["inputs"].values() if tensor.dtype.is_floating]
@@ -26,7 +26,7 @@ class InputGradientPenalty:
                 outputs = model(x, training=True)
                 loss = model.compute_loss(x=x, y_pred=outputs, training=True)
             gradients = [gradient for gradient in inner.gradient(loss, watched) if gradient is not None]
-            # the loss is a mean over the batch, so a sample's own gradient is the batch size times what is found here
+            # the loss is a mean over the batch, so the gradient of a sample is the batch size times this
             size = tf.cast(tf.shape(watched[0])[0], tf.float32)
             penalty = size * tf.add_n([tf.reduce_sum(tf.square(tf.cast(g, tf.float32))) for g in gradients])
             scaled = model.optimizer.scale_loss(loss + model.penalty_weight * penalty)
@@ -40,11 +40,11 @@ def with_input_gradient_penalty(cls: type[TrainingModel], weight: float, inputs:
     """The class with the penalty; creates a model when it is called as the class would be.
 
     Raises:
-        ModelError: the class has a `train_step` of its own, or there is no input with a gradient.
+        ModelError: the class overrides `train_step`, or no input has a gradient.
     """
     if cls.train_step is not TrainingModel.train_step:
         raise ModelError(
-            f"--trainer.input_gradient_penalty cannot be added to {cls.__name__}, which has a train_step of its own. "
+            f"--trainer.input_gradient_penalty cannot be added to {cls.__name__}, which overrides train_step. "
             "Add the penalty there."
         )
     if not any("float" in tensor.dtype for tensor in inputs.values()):

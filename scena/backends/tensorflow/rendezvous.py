@@ -1,4 +1,4 @@
-"""Waiting until all processes of a training are there, with a limit: TensorFlow itself waits without end, and cannot be interrupted."""
+"""Waits for all processes of a training, with a timeout: TensorFlow itself waits forever and cannot be interrupted."""
 
 import contextlib
 import selectors
@@ -14,22 +14,22 @@ _PAUSE = 0.1
 
 
 def meet(cluster: Cluster, timeout: float) -> None:
-    """Returns when all processes have come; each calls it once, before TensorFlow takes over the addresses.
+    """Returns when all processes have connected; each calls it once, before TensorFlow uses the addresses.
 
     Raises:
-        WorkerLostError: names those that did not come in time.
+        WorkerLostError: names those that did not connect in time.
         DeviceError: the address of this process cannot be used.
     """
     if cluster.chief:
         _gather(cluster, time.monotonic() + timeout, timeout)
     else:
         with _listening(cluster):
-            pass  # only to see that TensorFlow will be able to
+            pass  # only checks that the address can be used
         _report(cluster, time.monotonic() + timeout, timeout)
 
 
 def _gather(cluster: Cluster, end: float, timeout: float) -> None:
-    """The chief: waits for a word of each worker, then lets all go."""
+    """The chief: waits for each worker, then lets all start."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listening(cluster))
         listener.listen(len(cluster))
@@ -55,7 +55,7 @@ def _gather(cluster: Cluster, end: float, timeout: float) -> None:
 
 
 def _report(cluster: Cluster, end: float, timeout: float) -> None:
-    """A worker: says that it is there until the chief has heard it, and waits for the others with it."""
+    """A worker: connects to the chief, retrying, and waits for the start."""
     host, _, port = cluster.addresses[0].rpartition(":")
     while time.monotonic() < end:
         try:
@@ -64,16 +64,14 @@ def _report(cluster: Cluster, end: float, timeout: float) -> None:
                 connection.settimeout(max(end - time.monotonic(), _PAUSE) + _PAUSE)
                 if connection.recv(len(_GO)) == _GO:
                     return
-                raise WorkerLostError(
-                    f"The training cannot start: {cluster.name(0)} has given up; its own output says why."
-                )
+                raise WorkerLostError(f"The training cannot start: {cluster.name(0)} has given up; see its output.")
         except OSError:
             time.sleep(_PAUSE)
     raise _absent(cluster, [0], timeout)
 
 
 def _index(connection: socket.socket) -> int:
-    """The number that a worker says; -1 for anything else that may call."""
+    """The index that a worker sends; -1 for any other client."""
     connection.settimeout(2)
     try:
         word, _, number = connection.recv(32).decode(errors="replace").strip().partition(" ")
@@ -92,7 +90,7 @@ def _listening(cluster: Cluster) -> socket.socket:
         own.close()
         raise DeviceError(
             f"Port {port} of {cluster.name(cluster.index)}, which is this process, cannot be used: {error.strerror}. "
-            "Choose another one, or end what uses it."
+            "Choose another one, or end the process that uses it."
         ) from error
     return own
 
@@ -100,5 +98,5 @@ def _listening(cluster: Cluster) -> socket.socket:
 def _absent(cluster: Cluster, missing: list[int], timeout: float) -> WorkerLostError:
     names = ", ".join(cluster.name(index) for index in missing)
     return WorkerLostError(
-        f"The training cannot start: {names} did not come within {timeout:g} s (--device.worker_timeout)."
+        f"The training cannot start: {names} did not connect within {timeout:g} s (--device.worker_timeout)."
     )

@@ -1,7 +1,7 @@
-"""One step of one replica: its part of the batch, and what it tells the others before the weights change.
+"""One step of one replica: its part of the batch, and the all-reduce before the weights change.
 
-Gradients are summed over the replicas, each weighted by its share of the batch, before the optimizer sees them: clipping,
-accumulation, loss scaling and averages then do what they do on one device. What metrics counted travels with them.
+Gradients are summed over the replicas, each weighted by its share of the batch, before the optimizer sees them. So clipping,
+accumulation, loss scaling and averages work as on one device. Changes of metrics are summed in the same all-reduce.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from scena.backends.tensorflow.penalty import InputGradientPenalty
 
 SEED_STATE = "seed_generator_state"
 SEED_STRIDE = 0x9E3779B9
-"""What is added to the seeds from replica to replica: each draws numbers of its own (the golden ratio of 32 bits spreads them)."""
+"""Added to the seeds from replica to replica, so that each draws other numbers (the golden ratio of 32 bits)."""
 
 
 class ReplicaStep:
-    """A training step of one replica while it is taken (or compiled).
+    """A training step of one replica while it runs (or is compiled).
 
     Args:
         model: the replica's model.
-        share: the share of the whole batch that it works on; 0 if it only keeps step with the others.
-        flag: a number that is summed over all replicas on the way.
+        share: its share of the whole batch; 0 if it only takes part in the all-reduce.
+        flag: a number that is summed over all replicas.
     """
 
     def __init__(self, model: keras.Model, share: tf.Tensor, flag: tf.Tensor) -> None:
@@ -43,18 +43,18 @@ class ReplicaStep:
 
     @property
     def share(self) -> tf.Tensor:
-        """The share of the whole batch that this replica works on. Changes of statistics count by it, so that they are means."""
+        """This replica's share of the whole batch. Changes of statistics are weighted by it, so that they are means."""
         return self._share
 
     def reduce(self, gradients: list[Any]) -> list[Any]:
-        """The gradients of the whole batch; metrics and statistics are brought to the same state on all replicas."""
+        """The gradients of the whole batch; also synchronizes metrics and statistics over all replicas."""
         present = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
         weighted = [tf.math.multiply_no_nan(one, tf.cast(self._share, one.dtype)) for one in present]
         summed = iter(self.exchange(weighted))
         return [None if gradient is None else next(summed) for gradient in gradients]
 
     def exchange(self, more: list[tf.Tensor]) -> list[tf.Tensor]:
-        """Sums over the replicas what was counted since the last time, and some tensors besides, which are returned."""
+        """Sums changes of metrics since the last call over all replicas, and some more tensors, which are returned."""
         takes_part = tf.cast(self._share > 0, tf.float32)
         changes = [after - before for before, after in zip(self._before, self._values(), strict=True)]
         count = len(self._metrics)
@@ -73,7 +73,7 @@ class ReplicaStep:
         return summed[: len(more)]
 
     def logs(self, logs: dict[str, Any]) -> dict[str, Any]:
-        """What a training step logged, for the whole batch."""
+        """The logs of a training step for the whole batch."""
         if self._flag_sent and type(self._model).train_step in _COUNTS_BEFORE:
             return logs
         known = values_of_metrics(self._model)
@@ -91,7 +91,7 @@ class ReplicaStep:
 
 
 _COUNTS_BEFORE = (keras.Model.train_step, InputGradientPenalty.train_step)
-"""Steps that count nothing after they have applied their gradients, so that one exchange is enough."""
+"""train_steps that update no metric after `apply_gradients`, so that a single all-reduce is enough."""
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def values_of_metrics(model: Any) -> dict[str, Any]:
 
 
 def _plain(model: Any) -> list[Any]:
-    """Metrics beside those of `results`, such as a model with its own `train_step` has. A metric with several results is left out."""
+    """Metrics beside those of `results`, such as a model with its own `train_step` has. Skips metrics with several results."""
     return [
         metric
         for metric in model.metrics
@@ -126,7 +126,7 @@ def _plain(model: Any) -> list[Any]:
 
 
 def all_sums(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
-    """The sum of each tensor over all replicas; those of one type travel as one, which saves a round for each of them."""
+    """The sum of each tensor over all replicas; tensors of one type are concatenated into a single all-reduce."""
     context = tf.distribute.get_replica_context()
     sums: list[Any] = [None] * len(tensors)
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
@@ -140,7 +140,7 @@ def all_sums(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def spread(variables: list[keras.Variable], replica: int) -> None:
-    """Gives all replicas the variables of the first; seeds are made different, so that no two draw the same numbers."""
+    """Copies the variables of the first replica to all; seeds are offset, so that no two draw the same numbers."""
     own = [_summable(variable.value) for variable in variables]
     sums = all_sums([value if replica == 0 else tf.zeros_like(value) for value in own])
     for variable, value in zip(variables, sums, strict=True):

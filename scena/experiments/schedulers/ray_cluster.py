@@ -13,6 +13,7 @@ import time
 from types import FrameType
 from typing import Any
 
+from scena.errors import first_line
 from scena.experiments.errors import ExperimentError, Interrupted
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot
 from scena.experiments.schedulers.params import RayParams
@@ -44,7 +45,7 @@ def connect(address: str) -> Any:
                 ray.init(include_dashboard=False, **options)
     except Exception as error:  # Ray raises many kinds
         cluster = f"ray://{address}" if address else "ray"
-        raise ExperimentError(f"--cluster {cluster}: cannot be reached: {str(error).splitlines()[0]}") from error
+        raise ExperimentError(f"--cluster {cluster}: cannot be reached: {first_line(error)}") from error
     return ray
 
 

@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Literal
 
+from scena.errors import first_line
 from scena.experiments.errors import ExperimentError
 from scena.experiments.search.space import Axis, SearchSpace, Value
 from scena.storage.run_layout import STUDY_FILE
@@ -42,7 +43,7 @@ def open_storage(url: str) -> Any:
     except ImportError as error:
         raise ExperimentError(f"--storage {url}: its driver is missing ({error}); install scena[cluster].") from error
     except Exception as error:  # the errors of every database there is
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise ExperimentError(f"--storage {url}: cannot be opened: {reason}") from error
 
 

@@ -1,8 +1,8 @@
-"""Looking into a SavedModel before it is loaded: a graph can read and write files and call Python.
+"""Finds and inspects a SavedModel before it is loaded: a graph can read and write files and call Python.
 
 Loading a SavedModel runs the functions that set up its resources, and using it runs the function that is called. So all
-functions are looked at that one of its objects offers or that its graph calls, with everything that they call. Only what
-saves and restores its variables is left out: that is never run, since TensorFlow reads the variables by itself.
+functions are inspected that one of its objects offers or that its graph calls, with everything that they call. Only those that
+save and restore its variables are skipped: they never run, since TensorFlow reads the variables itself.
 """
 
 import re
@@ -33,6 +33,30 @@ HARMLESS_STATE = re.compile(
 """Operations with a state that stays inside the graph. Any other one with a state is refused: unknown is not harmless."""
 
 
+_trusted: list[bool] = [False]
+"""Whether the user trusts foreign SavedModels (`--trust`). Never stored, never read from a file."""
+
+
+def trust_saved_models() -> None:
+    """Allows SavedModels with operations on files or in Python in this process."""
+    _trusted[-1] = True
+
+
+@contextmanager
+def trusting() -> Iterator[None]:
+    """Allows such SavedModels while the block runs."""
+    _trusted.append(True)
+    try:
+        yield
+    finally:
+        _trusted.pop()
+
+
+def is_trusting() -> bool:
+    """Whether such SavedModels are allowed."""
+    return _trusted[-1]
+
+
 def check_saved_model(path: Path) -> None:
     """Refuses a SavedModel whose graph works with files or runs Python, unless the user trusts it.
 
@@ -40,13 +64,13 @@ def check_saved_model(path: Path) -> None:
         path: its folder.
 
     Raises:
-        ModelError: it is no SavedModel, or it is refused.
+        ModelError: it is not a SavedModel, or it is refused.
     """
     found = sorted({operation for operation, _ in suspicious_operations(path)})
     if found and not is_trusting():
         raise ModelError(
             f"The SavedModel {path} may work with files, with other processes or with Python: its graph has {', '.join(found)}. "
-            "Whoever made it could do on this machine what you can. It is loaded only with --trust."
+            "Its author could do on this machine what you can. It is loaded only with --trust."
         )
 
 
@@ -127,29 +151,6 @@ def _reaches_out(operation: str, library: dict[str, Any]) -> bool:
     return definition.is_stateful and not HARMLESS_STATE.fullmatch(operation)
 
 
-_trusted: list[bool] = [False]
-
-
-def trust_saved_models() -> None:
-    """From now on, in this process, SavedModels with operations on files or in Python are loaded."""
-    _trusted[-1] = True
-
-
-@contextmanager
-def trusting() -> Iterator[None]:
-    """Inside the block, SavedModels with operations on files or in Python are loaded."""
-    _trusted.append(True)
-    try:
-        yield
-    finally:
-        _trusted.pop()
-
-
-def is_trusting() -> bool:
-    """Whether such SavedModels are loaded."""
-    return _trusted[-1]
-
-
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
@@ -157,7 +158,7 @@ def resolve_handle(handle: str) -> Path:
     """The folder of a SavedModel.
 
     Args:
-        handle: a folder, or an address that TensorFlow Hub knows; what is behind it is downloaded once, by TensorFlow Hub.
+        handle: a folder, or an address of TensorFlow Hub, which downloads it once.
 
     Raises:
         ModelError: there is no SavedModel, or it cannot be fetched.
@@ -176,7 +177,7 @@ def _fetched(handle: str) -> str:
         raise ModelError(f"The handle {handle} needs TensorFlow Hub: pip install 'scena[hub]'.") from error
     try:
         return str(tensorflow_hub.resolve(handle))
-    except Exception as error:  # whatever the network or the site says
+    except Exception as error:  # any error of the network or the site
         raise ModelError(
             f"TensorFlow Hub cannot fetch {handle}: {error}. Download it, and give its folder as --model.handle."
         ) from error

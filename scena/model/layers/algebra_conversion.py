@@ -1,4 +1,4 @@
-"""Ways into an algebra and out of it."""
+"""Layers that convert between real tensors and elements of an algebra."""
 
 from typing import Any, Literal
 
@@ -29,17 +29,23 @@ class IntoAlgebra(Componentwise):
     def __init__(self, way: WayIn = "basic", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if way not in ("basic", "learned", "joint", "grayscale"):
-            raise ModelError(f"The way into an algebra is basic, learned, joint or grayscale. Received: {way!r}")
+            raise ModelError(
+                f"The conversion into an algebra must be basic, learned, joint or grayscale. Received: {way!r}"
+            )
         if way in ("joint", "grayscale") and self.algebra.name != "type2":
-            raise ModelError(f"The way {way!r} makes quaternions (type2). Received the algebra {self.algebra.name!r}.")
+            raise ModelError(
+                f"The conversion {way!r} makes quaternions (type2). Received the algebra {self.algebra.name!r}."
+            )
         self.way = way
         self.nets: list[keras.Sequential] = []
 
     def build(self, input_shape: Shape) -> None:
-        """Checks the channels, and makes the convolutions of the learned way."""
+        """Checks the channels, and creates the convolutions of "learned"."""
         channels = channels_of(input_shape, self.data_format)
         if self.way in ("joint", "grayscale") and channels != 3:
-            raise ModelError(f"The way {self.way!r} needs red, green and blue. Received the shape {input_shape}.")
+            raise ModelError(
+                f"The conversion {self.way!r} needs red, green and blue. Received the shape {input_shape}."
+            )
         if self.way == "learned":
             self.nets = [self._net(channels, number) for number in range(1, self.algebra.components)]
             for net in self.nets:
@@ -79,7 +85,7 @@ class IntoAlgebra(Componentwise):
         return tuple(shape)
 
     def multiply_adds(self, input_shape: Shape) -> int:
-        """The multiplications of one sample, all in the learned way."""
+        """The multiplications of one sample; only "learned" has any."""
         pixels = 1
         for size in input_shape[1:]:
             pixels *= size or 1
@@ -103,7 +109,9 @@ class OutOfAlgebra(Componentwise):
     def __init__(self, way: WayOut = "basic", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if way not in ("basic", "concat", "avg_pool", "max_pool", "norm"):
-            raise ModelError(f"The way out is basic, concat, avg_pool, max_pool or norm. Received: {way!r}")
+            raise ModelError(
+                f"The conversion out of an algebra must be basic, concat, avg_pool, max_pool or norm. Received: {way!r}"
+            )
         self.way = way
 
     def call(self, inputs: Any) -> Any:

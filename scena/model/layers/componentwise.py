@@ -1,4 +1,4 @@
-"""Layers that treat each component alike, where Keras' own do not fit the stacked components."""
+"""Layers that treat each component alike, where Keras' own do not work on stacked components."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class Componentwise(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="scena")
 class AlgebraConcatenate(Componentwise):
-    """Puts the channels of several tensors together, component by component."""
+    """Concatenates the channels of several tensors, component by component."""
 
     def call(self, inputs: list[Any]) -> Any:
         """Concatenates the channels of each component."""
@@ -50,7 +50,7 @@ class AlgebraConcatenate(Componentwise):
 
 @keras.saving.register_keras_serializable(package="scena")
 class AlgebraFlatten(Componentwise):
-    """Makes one vector of each component of an image; the order within it is the one of Keras' Flatten."""
+    """Flattens each component of an image to a vector, in the order of Keras' Flatten."""
 
     def call(self, inputs: Any) -> Any:
         """Component by component: height, width, channel."""
@@ -105,7 +105,7 @@ class AlgebraPadChannels(Componentwise):
 
 @keras.saving.register_keras_serializable(package="scena")
 class AlgebraDropout(Componentwise):
-    """Drops whole elements: all components of a channel at a place share one mask. (Keras' Dropout drops them one by one.)
+    """Drops whole elements: all components of a channel at a position share one mask. (Keras' Dropout drops them one by one.)
 
     Args:
         rate: the share that is dropped; what is left is scaled up.
@@ -116,7 +116,7 @@ class AlgebraDropout(Componentwise):
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
-            raise ModelError(f"The rate of a dropout is at least 0 and below 1. Received: {rate}")
+            raise ModelError(f"The dropout rate must be at least 0 and below 1. Received: {rate}")
         self.rate = rate
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)

@@ -1,4 +1,4 @@
-"""What the linear layers of an algebra share, and the dense one."""
+"""The base of the linear layers of an algebra, with initializer and block kernel, and the dense layer."""
 
 import math
 from typing import Any, Literal
@@ -51,11 +51,11 @@ class AlgebraInitializer(keras.initializers.Initializer):
 def block_kernel(kernel: Any, algebra: Algebra, transposed: bool = False) -> Any:
     """Builds the real kernel that computes the product with the component kernels.
 
-    Concatenation copies whole rows; measured against a product with the sign table, it is the faster way on a CPU, backwards too.
+    Concatenation copies whole rows; measured on a CPU, it is faster than a product with the sign table, in the backward pass too.
 
     Args:
         kernel: the component kernels, (components, *window, inputs, outputs).
-        algebra: says which component kernel, with which sign, stands where.
+        algebra: gives the component kernel and the sign of each block.
         transposed: the last two axes are (outputs, inputs), as transposed convolutions have them.
 
     Returns:

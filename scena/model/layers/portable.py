@@ -1,4 +1,7 @@
-"""Real convolutions that run with channels first on a CPU too, where TensorFlow has none: they are transposed there."""
+"""Data formats and components: reshaping, transposing, and convolutions with channels first on any device.
+
+TensorFlow has no convolutions with channels first on a CPU, so they are transposed there.
+"""
 
 from functools import cache
 from typing import Any
@@ -26,7 +29,7 @@ def channels_of(shape: Shape, data_format: str, components: int = 1) -> int:
 
 
 def split_components(tensor: Any, components: int, data_format: str) -> tuple[Any, int]:
-    """The tensor with an axis for the components before the one of the channels, and where that axis is."""
+    """The tensor with an axis of components before that of the channels, and the index of the new axis."""
     shape = tuple(tensor.shape)
     axis = channel_axis(data_format, len(shape))
     channels = channels_of(shape, data_format, components)
@@ -34,13 +37,13 @@ def split_components(tensor: Any, components: int, data_format: str) -> tuple[An
 
 
 def join_components(tensor: Any, axis: int) -> Any:
-    """The other way: the axis of the components and the one after it become one."""
+    """The inverse: joins the axis of components and the one after it."""
     shape = tuple(tensor.shape)
     return ops.reshape(tensor, (*_sizes(tensor, shape[:axis]), shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
 
 def _sizes(tensor: Any, shape: Shape) -> list[Any]:
-    """Sizes for a reshape; those that are not known before the call are taken from the tensor, but the first can be inferred."""
+    """Sizes for a reshape; unknown ones are taken from the tensor, the first is inferred."""
     return [-1] + [ops.shape(tensor)[at] if size is None else size for at, size in enumerate(shape) if at]
 
 
@@ -55,7 +58,7 @@ def to_channels_first(tensor: Any) -> Any:
 
 
 def must_transpose(data_format: str) -> bool:
-    """Whether convolutions have to run in NHWC all the same: TensorFlow has no others on a CPU."""
+    """Whether convolutions have to run in NHWC: TensorFlow has no others on a CPU."""
     return data_format == "channels_first" and keras.backend.backend() == "tensorflow" and not _has_accelerator()
 
 
@@ -113,7 +116,7 @@ class PortableConv2D(keras.layers.Conv2D):
 
 @keras.saving.register_keras_serializable(package="scena")
 class Transpose(keras.layers.Layer):
-    """Brings an image from one data format into the other.
+    """Converts an image from one data format to the other.
 
     Args:
         to: the data format of the output.

@@ -1,4 +1,4 @@
-"""Importing this module makes every layer of the package known to Keras, which loads no class from an archive that it does not know."""
+"""Registers all layers of the package with Keras, which loads only registered classes from an archive."""
 
 from scena.model.layers import (
     algebra_conversion,

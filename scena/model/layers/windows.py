@@ -1,4 +1,4 @@
-"""Shapes of images, and windows that slide over them: how large what comes out is. No Keras here."""
+"""Shapes of images, and the output sizes of sliding windows. No Keras here."""
 
 from scena.model.errors import ModelError
 
@@ -12,10 +12,10 @@ def channel_axis(data_format: str, rank: int = 4) -> int:
 
 
 def pair(value: int | list[int] | tuple[int, ...], name: str) -> Pair:
-    """A size for height and width from one number or two.
+    """Height and width from one number or two.
 
     Raises:
-        ModelError: it is neither.
+        ModelError: it is something else.
     """
     both = (value, value) if isinstance(value, int) else tuple(value)
     if len(both) != 2 or min(both) < 1:
@@ -24,7 +24,7 @@ def pair(value: int | list[int] | tuple[int, ...], name: str) -> Pair:
 
 
 def check_padding(padding: str) -> str:
-    """The padding, if it is one that exists."""
+    """Checks the padding and returns it."""
     if padding not in ("same", "valid"):
         raise ModelError(f"padding must be 'same' or 'valid'. Received: {padding!r}")
     return padding
@@ -41,7 +41,7 @@ def with_spatial(batch: int | None, size: tuple[int | None, ...], channels: int,
 
 
 def slide(size: int | None, window: int, stride: int, padding: str, dilation: int = 1) -> int | None:
-    """How often a window fits."""
+    """The number of positions of a window."""
     if size is None:
         return None
     if padding == "same":

@@ -1,4 +1,4 @@
-"""Heads by parameters: from embeddings to logits in training, and the losses that come with them."""
+"""Heads from embeddings to logits, created from parameters, and center loss."""
 
 from typing import Any
 

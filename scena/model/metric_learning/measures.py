@@ -1,4 +1,4 @@
-"""How often the nearest other embedding of a batch is of the same class: a measure that needs no classifier, so classes may be new."""
+"""Losses and metrics of embeddings and yes-or-no maps: nearest-neighbour accuracy, pixelwise cross-entropy, class weights."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 SHORTEST = 1e-12
-"""Vectors are divided by at least the root of this; the gradient stays finite at zero."""
+"""Vectors are divided by at least the root of this, so that the gradient stays finite at zero."""
 
 
 def normalised(vectors: Any, axis: int = -1) -> Any:
@@ -34,8 +34,8 @@ def nearest_is_same(labels: Any, embeddings: Any) -> Any:
 class EmbeddingAccuracy(keras.metrics.Mean):
     """The share of samples whose nearest other sample of the batch has the same label.
 
-    It keeps a sum and a count, so batches of several workers add up to the mean over all samples. It depends on what is in a batch
-    together. A batch of one sample has no other, and does not count.
+    It needs no classifier, so classes may be new. It keeps a sum and a count, so batches of several workers add up to the mean over
+    all samples. It depends on the composition of batches. A batch of one sample does not count.
     """
 
     def __init__(self, name: str = "embedding_accuracy", **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""What can be set about the head that embeddings are trained with. No Keras here: `--help` reads this file."""
+"""Parameters of the heads for training embeddings."""
 
 from scena.params import Params, param
 
@@ -15,7 +15,7 @@ class SoftmaxCenterParams(HeadParams):
     """A dense layer, and center loss, which keeps embeddings of one class together."""
 
     weight: float = param(0.1, ge=0, help="weight of the center loss beside the cross-entropy")
-    alpha: float = param(0.9, ge=0, le=1, help="how much a center stays where it is: c − (1 − alpha) Σ (c − x)")
+    alpha: float = param(0.9, ge=0, le=1, help="inertia of a center: c − (1 − alpha) Σ (c − x)")
 
 
 class ArcFaceParams(HeadParams):
@@ -44,5 +44,5 @@ class CombinedMarginParams(HeadParams):
 
     s: float = param(16.0, gt=0, help="factor of the cosine")
     m1: float = param(1.0, ge=1, help="factor of the angle")
-    m2: float = param(0.2, ge=0, help="what is added to the angle, in radians")
-    m3: float = param(0.1, ge=0, help="what is taken from the cosine")
+    m2: float = param(0.2, ge=0, help="added to the angle, in radians")
+    m3: float = param(0.1, ge=0, help="subtracted from the cosine")

@@ -1,4 +1,4 @@
-"""How a sum over the samples of a batch becomes right when several replicas each have a part of it."""
+"""The replica step that runs in this thread, and sums over a batch that replicas share."""
 
 import threading
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ def running_step() -> Any:
 
 
 def whole_over_part() -> Any:
-    """How many times larger the whole batch is than the part of this replica; 1 on a single device.
+    """The size of the whole batch divided by the part of this replica; 1 on a single device.
 
-    What replicas change of a variable that is not trained is averaged by their shares; a sum, times this, stays a sum.
+    Changes of variables that are not trained are averaged by share; a sum times this factor stays a sum.
     """
     if keras.backend.backend() != "tensorflow":
         return 1.0

@@ -1,4 +1,7 @@
-"""Looking at a Keras file before its weights are read: nothing in it may lead elsewhere or grow beyond what the model needs."""
+"""Files of an export: checks a Keras file before its weights are read, and reads and writes the state of layers.
+
+Nothing in a file may point to other files or be larger than the model needs.
+"""
 
 import math
 import stat
@@ -20,7 +23,7 @@ WEIGHTS = "model.weights.h5"
 MOST_MEMBERS = 10_000
 MOST_DEPTH = 64
 SLACK = 64 << 20
-"""What HDF5 may need beside the weights themselves."""
+"""Overhead of HDF5."""
 
 
 def check_weights_file(path: Path, weight_bytes: int) -> None:
@@ -31,7 +34,7 @@ def check_weights_file(path: Path, weight_bytes: int) -> None:
         weight_bytes: how many bytes the model's variables have.
 
     Raises:
-        ModelError: the file is none, or is not what it says.
+        ModelError: it is not such a file.
     """
     try:
         verify(path)
@@ -62,7 +65,7 @@ def check_hdf5_file(path: Path) -> None:
     """Refuses an HDF5 file whose values are in other files.
 
     Raises:
-        ModelError: it is none, or points elsewhere.
+        ModelError: it is not an HDF5 file, or points to other files.
     """
     try:
         with h5py.File(path, "r") as file:
@@ -78,7 +81,7 @@ def _check_members(path: Path, archive: zipfile.ZipFile, weight_bytes: int) -> N
     for member in members:
         name = PurePosixPath(member.filename)
         if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
-            raise ModelError(f"{path} holds a file with the path {member.filename!r}, which leads out of it.")
+            raise ModelError(f"{path} holds a file with the path {member.filename!r}, which points outside it.")
         if stat.S_ISLNK(member.external_attr >> 16):
             raise ModelError(f"{path} holds a link ({member.filename}).")
     size = sum(member.file_size for member in members)
@@ -119,10 +122,10 @@ def write_layer_file(directory: Path, states: list[LayerState]) -> None:
 
 
 def read_layer_file(directory: Path) -> list[LayerState]:
-    """The states that an export holds; none if it has no such file.
+    """The layer states of an export; empty if it has none.
 
     Raises:
-        ModelError: the file is damaged, or is none.
+        ModelError: the file is damaged.
     """
     path = directory / LAYERS_FILE
     try:

@@ -1,7 +1,7 @@
-"""State of layers beside their variables: vocabularies, bin boundaries, quantization, tensors that are derived from weights.
+"""State of layers beside their variables: vocabularies, bin boundaries, quantization, tensors derived from weights.
 
-A layer knows best what it keeps, so its own hooks are used: `save_own_variables`, `load_own_variables`, `save_assets`, `load_assets`
-and `finalize_state`, which are those of Keras. What they give is plain data (numbers and files), in checkpoints and exports alike.
+It is read and set through Keras' hooks of the layers: `save_own_variables`, `load_own_variables`, `save_assets`, `load_assets` and
+`finalize_state`. The state is plain data (numbers and files), the same in checkpoints and exports.
 """
 
 import json
@@ -28,20 +28,20 @@ _WEIGHTS_ONLY = ("keras.src.layers.core.", "keras.src.layers.convolutional.", "k
 
 
 class LayerState(msgspec.Struct):
-    """What one layer keeps."""
+    """The state of one layer."""
 
     place: int
-    """Its number among all layers."""
+    """Its index among all layers."""
     path: str
-    """The names of the layers around it and its own."""
+    """The names of the enclosing layers and its own."""
     kind: str
     quantization: str | None = None
     variables: dict[str, int] = {}
-    """What `save_own_variables` stored of its variables: position in `layer.variables`. The values are not repeated here."""
+    """Variables that `save_own_variables` stored: name -> position in `layer.variables`. Their values are not stored again."""
     values: dict[str, Any] = {}
-    """What it stored beside them: arrays."""
+    """Other arrays that it stored."""
     files: dict[str, Any] = {}
-    """What `save_assets` wrote: bytes."""
+    """Files of `save_assets`, as bytes."""
 
 
 class Layers:
@@ -68,7 +68,7 @@ class Layers:
         return [_read(place, path, layer) for place, (path, layer) in self.stateful().items()]
 
     def quantize(self, states: list[LayerState]) -> None:
-        """Gives layers the quantization they had, which decides what variables they have; to be called before these are set."""
+        """Quantizes layers as they were, which determines their variables. Call it before those are set."""
         for state in states:
             path, layer = self._of(state)
             if state.quantization is None or state.quantization == _quantization(layer):
@@ -80,10 +80,10 @@ class Layers:
             layer.quantize(*_quantize_arguments(path, state.quantization))
 
     def set(self, states: list[LayerState]) -> None:
-        """Sets the state of layers through their hooks; to be called when their variables are set, which keep their values.
+        """Sets the state of layers through their hooks. Call it after their variables are set; they keep their values.
 
         Raises:
-            ModelError: the layers are others, or one does not accept its state.
+            ModelError: the layers differ, or one does not accept its state.
         """
         for state in states:
             set_layer(*self._of(state), state)
@@ -95,17 +95,17 @@ class Layers:
         self.refresh({state.place for state in states})
 
     def refresh(self, without: Iterable[int] = ()) -> None:
-        """Makes layers derive their tensors anew from their present variables."""
+        """Derives the tensors of layers again from their current variables."""
         for place, (path, layer) in self.stateful().items():
             if place not in without and _derives(layer):
                 set_layer(path, layer, _read(place, path, layer))
 
     def derived_from_trained(self) -> bool:
-        """Whether there is a layer that may derive tensors from variables which are trained."""
+        """Whether a layer may derive tensors from trained variables."""
         return any(_derives(layer) and layer.trainable_variables for _, layer in self.stateful().values())
 
     def refresh_trained(self) -> bool:
-        """Makes such layers derive their tensors anew; returns whether one of them has another tensor now."""
+        """Derives the tensors of such layers again; returns whether one of them replaced a tensor."""
         changed = False
         for place, (path, layer) in self.stateful().items():
             if _derives(layer) and layer.trainable_variables:
@@ -115,12 +115,12 @@ class Layers:
         return changed
 
     def quantized(self) -> list[LayerState]:
-        """The states of quantized layers, without anything else in them."""
+        """The quantization of the quantized layers."""
         found = ((place, path, layer, _quantization(layer)) for place, (path, layer) in self.stateful().items())
         return [LayerState(place, path, type(layer).__name__, name) for place, path, layer, name in found if name]
 
     def pack(self) -> bytes:
-        """The state of all such layers with the values of their variables, to make the layers of another process like these."""
+        """The state of all such layers with their variables, for the layers of another process."""
         arrays = encode(self.read())
         for place, (_, layer) in self.stateful().items():
             for number, variable in enumerate(layer.variables):
@@ -128,7 +128,7 @@ class Layers:
         return save(arrays) if arrays else b""
 
     def unpack(self, content: bytes) -> None:
-        """Sets what `pack` gave."""
+        """Sets the result of `pack`."""
         arrays = load(content) if content else {}
         for place, (_, layer) in self.stateful().items():
             for number, variable in enumerate(layer.variables):
@@ -208,7 +208,7 @@ def _walk(layer: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
 
 def _has_state(layer: Any) -> bool:
     if isinstance(layer, keras.layers.TextVectorization):
-        return False  # its StringLookup has it
+        return False  # its StringLookup holds the state
     if isinstance(layer, keras.layers.Discretization) or _quantization(layer) is not None:
         return True
     return any(_overridden(layer, hook) for hook in _HOOKS)
@@ -324,7 +324,7 @@ def _set(layer: Any, state: LayerState) -> None:
 
 
 def _needs_only_variables(layer: Any) -> bool:
-    """Whether everything that a layer keeps follows from its variables."""
+    """Whether the state of a layer follows from its variables."""
     state = _read(0, "", layer)
     return not (_is_lookup(layer) or state.values or state.files)
 
@@ -332,7 +332,7 @@ def _needs_only_variables(layer: Any) -> bool:
 def _inside(name: str) -> str:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or not path.parts:
-        raise ValueError(f"the file {name!r} leads out of its directory")
+        raise ValueError(f"the file {name!r} points outside its directory")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Reading the values of many variables at once without copying them."""
+"""Reads many variables at once without copying, and gives access to Keras' global seed generator."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 def variable_views(variables: Iterable[keras.Variable]) -> list[Array]:
     """The values as arrays that share the variables' memory where the backend allows it.
 
-    Let go of them soon: while they exist, TensorFlow has to copy a variable before its next change.
+    Release them soon: while they exist, TensorFlow copies a variable before its next change.
     """
     if keras.config.backend() != "tensorflow":
         return [np.asarray(variable.value) for variable in variables]
@@ -45,7 +45,7 @@ def global_seed_variables() -> list[keras.Variable]:
 
 @contextmanager
 def use_global_seed(generator: keras.random.SeedGenerator) -> Iterator[None]:
-    """While the block runs, this is the global generator of this thread: Keras has one for each, and would make a new one."""
+    """Sets the global generator of this thread while the block runs: Keras has one per thread, and would create a new one."""
     from keras.src.backend.common import global_state
     from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
 

@@ -1,6 +1,6 @@
-"""The words of the zoo as plain arithmetic: parameters and floating point operations of a network without building it. No Keras here.
+"""Counts parameters and floating point operations of a network without building it, for `scena zoo`. No Keras here.
 
-What is counted is described in `flops`; a test compares the two for every network.
+`flops` defines what is counted; a test compares the two for every network.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from scena.model.zoo.request import request
 
 
 class Shape(NamedTuple):
-    """Stands for a tensor: its shape, with a batch of one."""
+    """Represents a tensor by its shape, with a batch of one."""
 
     shape: tuple[int, ...]
 
 
 @dataclass
 class Totals:
-    """What has been counted so far."""
+    """The counts so far."""
 
     parameters: int = 0
     trainable: int = 0
@@ -52,7 +52,7 @@ def count_network(name: str, *args: Any, **kwargs: Any) -> Totals:
 
 
 class CountingLayers(Layers):
-    """Follows the shapes and adds up. What the words mean is said in `Layers`.
+    """Tracks shapes and adds up; `Layers` documents the methods.
 
     Shapes are kept as NHWC: the data format changes no number.
     """

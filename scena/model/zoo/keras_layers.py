@@ -19,7 +19,7 @@ from scena.model.zoo.params import BatchNorm, Framework
 
 
 class KerasLayers(Layers):
-    """Makes a layer with each word and applies it. What the words mean is said in `Layers`."""
+    """Creates and applies a Keras layer with each method; `Layers` documents them."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

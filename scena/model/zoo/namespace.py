@@ -1,6 +1,6 @@
-"""The words a network of the zoo is written with. They take a tensor and give a tensor; the channels are always those of one component.
+"""The layers and options that networks of the zoo are written with. Numbers of channels are always those of one component.
 
-Two things speak them: `keras_layers` makes Keras layers of any framework, `counting` only counts. No Keras here.
+`Layers` has two implementations: `keras_layers` creates Keras layers of any framework, `counting` only counts. No Keras here.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ Depth = float | Sequence[float]
 
 
 class Options(NamedTuple):
-    """The choices of a user; None where the network's own value is meant."""
+    """The choices of a user; None for the network's own value."""
 
     num_classes: int = 1000
     depth: Depth | None = None
@@ -56,7 +56,7 @@ Tensor = Any
 Size = int | tuple[int, int]
 Padding = tuple[tuple[int, int], tuple[int, int]]
 CLASSIFIER = "classifier"
-"""The name of the last layer with weights of a network that tells classes apart."""
+"""The name of the last layer with weights of a classification network."""
 
 
 class Setting(NamedTuple):
@@ -70,7 +70,7 @@ class Setting(NamedTuple):
 
 
 class Layers(ABC):
-    """The words, for one setting."""
+    """The layers of networks, for one setting."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -82,7 +82,7 @@ class Layers(ABC):
 
     def channels(self, number: float) -> int:
         """A number of channels, divided by the factor."""
-        return max(1, int(number / self.setting.factor + 1e-9))  # 1e-9: what 0.7 leaves of a whole number
+        return max(1, int(number / self.setting.factor + 1e-9))  # 1e-9: the rounding error of factors such as 0.7
 
     def count(self, x: Tensor) -> int:
         """The channels of one component of a tensor."""

@@ -1,4 +1,4 @@
-"""First weights for networks of the zoo: those of keras.applications, or those of a file."""
+"""Pretrained weights for networks of the zoo, from keras.applications or a file; copying weights between equal networks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from scena.model.zoo.catalogue import MODELS
 
 
 class ImageNormalization(NamedTuple):
-    """What images the weights of keras.applications were trained on: mean and deviation of `Normalize`."""
+    """The normalization of the images that weights of keras.applications were trained on."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -21,12 +21,12 @@ class ImageNormalization(NamedTuple):
 
 IMAGENET = ImageNormalization((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 FROM_MINUS_ONE = ImageNormalization((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
-# 0..255 without the mean, and blue first: the order is put right in the first kernel
+# 0..255 without the mean, and blue first: the order is corrected in the first kernel
 CAFFE = ImageNormalization((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255, 1 / 255, 1 / 255))
 
 
 def normalization_of(application: str) -> ImageNormalization:
-    """How images have to be normalised for the weights of an application."""
+    """The normalization for the weights of an application."""
     if application.startswith("EfficientNet"):
         return IMAGENET
     like_caffe = application.startswith(("ResNet", "VGG")) and not application.endswith("V2")
@@ -50,7 +50,7 @@ def load_pretrained(network: keras.Model, weights: str, skip_classifier: bool | 
     """
     path = Path(weights)
     if weights != "imagenet" and not path.is_file():
-        raise ModelError(f'weights is "imagenet" or a file that exists. Received: {weights!r}')
+        raise ModelError(f'weights must be "imagenet" or an existing file. Received: {weights!r}')
     try:
         if weights.endswith(".weights.h5"):
             check_hdf5_file(path)
@@ -88,7 +88,7 @@ def _from_application(network: keras.Model, weights: str, skip_classifier: bool 
 
 
 def _take_red_first(network: keras.Model) -> None:
-    """Turns the first kernel around: it was trained with blue first."""
+    """Reverses the channels of the first kernel, which was trained with blue first."""
     first = next(iter(weighted_layers(network)))
     kernel = keras.ops.convert_to_numpy(first.kernel)
     first.kernel.assign(kernel[:, :, ::-1, :])
@@ -103,7 +103,7 @@ def copy_weights(source: keras.Model, target: keras.Model, skip_classifier: bool
     Axes of size one do not matter either: a convolution of 1 × 1 on one pixel is a dense layer.
 
     Args:
-        source: where the weights come from; normalisation of the image inside it is left out.
+        source: where the weights come from; normalisation layers inside it are skipped.
         target: where they go.
         skip_classifier: the last layer with weights stays as it is, since its number of classes may differ; None: if it does
             not fit, or if the source has none.

@@ -1,4 +1,4 @@
-"""What was asked for, checked: the network, the size of the images, what its layers share and its options. No Keras here."""
+"""A checked request for a network: its catalogue entry, input size, setting and options. No Keras here."""
 
 import importlib
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from scena.params.errors import did_you_mean
 
 
 class Request(NamedTuple):
-    """A network that can be built, or counted."""
+    """A network that can be built or counted."""
 
     entry: Entry
     input_size: tuple[int, ...]
@@ -22,7 +22,7 @@ class Request(NamedTuple):
     variant: str | None = None
 
     def build(self, nn: Layers, image: Tensor) -> Tensor | dict[str, Tensor]:
-        """Speaks the words of the network: from an image to the outputs."""
+        """Builds the network from an image to its outputs."""
         builder_name, more = self.entry.variants.get(self.variant or "", (self.entry.builder, {}))
         module, _, function = builder_name.partition(":")
         builder = getattr(importlib.import_module(f"scena.model.zoo.{module}"), function)
@@ -44,7 +44,7 @@ def request(
     variant: str | None = None,
     algebra: AlgebraParams | None = None,
 ) -> Request:
-    """Checks what was asked for; the arguments are those of `create_network`.
+    """Checks a request; the arguments are those of `create_network`.
 
     Raises:
         ModelError: there is no such network, or it does not have what is asked for.
@@ -85,7 +85,7 @@ def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
         if value is not None and option not in entry.options:
             having = [other for other, model in MODELS.items() if option in model.options]
             raise ModelError(
-                f"{name} has no {option}. Received: {option}={value!r}. Those have it: {', '.join(having)}."
+                f"{name} has no {option}. Received: {option}={value!r}. Networks that have it: {', '.join(having)}."
             )
 
 
@@ -98,7 +98,9 @@ def _check_variant(name: str, entry: Entry, variant: str | None) -> None:
 
 def _check_algebra(setting: Setting) -> None:
     if not SMALLEST_FACTOR <= setting.factor < inf:
-        raise ModelError(f"factor divides the channels: a number from {SMALLEST_FACTOR} on. Received: {setting.factor}")
+        raise ModelError(
+            f"factor divides the channels and must be at least {SMALLEST_FACTOR}. Received: {setting.factor}"
+        )
     way, typed = setting.algebra, setting.framework.algebra != "real"
     if not typed and way != AlgebraParams():
         changed = [name for name in way.__params__ if getattr(way, name) != getattr(AlgebraParams(), name)]
@@ -108,7 +110,7 @@ def _check_algebra(setting: Setting) -> None:
         )
     if typed and way.leave is Leave.AFTER and way.way_out is WayOut.CONCAT:
         raise ModelError(
-            "After the last layer the way out of the algebra cannot be concat: there would be more outputs than classes. "
+            "After the last layer, way_out cannot be concat: there would be more outputs than classes. "
             "Choose basic, avg_pool, max_pool or norm, or leave before the last layer."
         )
 
@@ -117,4 +119,4 @@ def _choice(kind: Any, value: str, name: str) -> Any:
     try:
         return kind(value)
     except ValueError:
-        raise ModelError(f"{name} is one of {', '.join(kind)}. Received: {value!r}") from None
+        raise ModelError(f"{name} must be one of {', '.join(kind)}. Received: {value!r}") from None

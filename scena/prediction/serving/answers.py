@@ -1,4 +1,4 @@
-"""What a client gets back: outputs as JSON, with the names of classes, and an error in the place of a sample that failed."""
+"""Responses: outputs as JSON, with the names of classes, and an error in place of a sample that failed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from scena.data.errors import DataError
 from scena.data.sample import Sample
-from scena.prediction.serving.payload import plain
+from scena.prediction.answer_files import plain
 
 CLASS_OUTPUTS = ("class", "label")
 """Outputs of whole numbers with these names are classes."""
@@ -22,7 +22,7 @@ class RefusedError(Exception):
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The status and the message of what went wrong with a sample."""
+    """The status and the message for an error of a sample."""
     if isinstance(error, DataError):
         return RefusedError(422, str(error))
     if isinstance(error, ValueError):
@@ -31,15 +31,15 @@ def refusal(error: Exception) -> RefusedError:
 
 
 def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: list[str]) -> dict[str, Any]:
-    """The body of an answer, shaped as TensorFlow Serving does: a single output goes without its name.
+    """The body of a response, in the format of TensorFlow Serving: a single output has no name.
 
     Args:
         outcomes: the predicted samples, with an error in the place of each that failed.
-        columns: answer by columns.
+        columns: respond in columns.
         names: the names of the classes, if they are known.
 
     Raises:
-        RefusedError: all samples failed, or one of an answer in columns, which has no place for an error.
+        RefusedError: all samples failed, or one of a response in columns, which cannot hold an error.
     """
     errors = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, RefusedError)]
     if errors and (columns or len(errors) == len(outcomes)):
@@ -70,7 +70,7 @@ def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: l
 def with_class_names(outputs: Any, names: list[str]) -> Any:
     """The outputs with the name of a class instead of its number.
 
-    Where no output is a class, the largest value of a vector over all classes decides, and its name is added as `class`.
+    If no output is a class, the name of the largest value of a vector over all classes is added as `class`.
     """
     if not names or not isinstance(outputs, dict):
         return outputs

@@ -1,4 +1,4 @@
-"""The routes of the service, as TensorFlow Serving names them, and their limits."""
+"""The routes of the service, named as in TensorFlow Serving, and their limits."""
 
 import asyncio
 import contextlib
@@ -30,9 +30,9 @@ from scena.prediction.serving.signature import ServedModel, Signature, schema_of
 
 
 class Application(FastAPI):
-    """Answers predictions directly; all else goes through FastAPI.
+    """Handles predictions directly, everything else through FastAPI.
 
-    Its middleware and its search for a route cost more than a small network, and a prediction needs neither.
+    FastAPI's middleware and routing cost more than a small network, and a prediction needs neither.
 
     Args:
         service: answers the predictions.
@@ -52,7 +52,7 @@ class Application(FastAPI):
 
 
 class Service:
-    """Everything the routes need.
+    """State and handlers of the routes.
 
     Args:
         predictor: predicts the samples.
@@ -87,24 +87,26 @@ class Service:
             max_queue=params.max_queue,
             observe=self.batches.observe,
         )
-        waiting = Gauge("scena_waiting_samples", "Samples that wait for their turn", registry=self.registry)
+        waiting = Gauge("scena_waiting_samples", "Samples in the queue", registry=self.registry)
         waiting.set_function(lambda: self.batcher.waiting)
 
     def close(self) -> None:
-        """Ends the threads, once what waits is predicted."""
+        """Predicts the queued samples, then ends the threads."""
         self._decoding.shutdown()
         self.batcher.close()
 
     async def predict(self, request: Request) -> Response:
-        """Answers one request; every error becomes a status with a message."""
+        """Responds to one request; every error becomes a status with a message."""
         started = time.perf_counter()
         try:
             response = Response(msgspec.json.encode(await self._answer(request)), media_type="application/json")
         except RefusedError as refusal:
             response = _error(refusal.status, str(refusal))
         except ClientDisconnect:
-            response = _error(400, "The client went away.")
-        except asyncio.CancelledError:  # by the server, when the time to finish is over: an answer is due all the same
+            response = _error(400, "The client disconnected.")
+        except (
+            asyncio.CancelledError
+        ):  # by the server at the end of the shutdown time; the client still gets a response
             response = _error(503, "The service ended before the prediction was ready.")
         self.requests.labels(response.status_code).inc()
         self.seconds.observe(time.perf_counter() - started)
@@ -120,7 +122,7 @@ class Service:
         return answer_of(outcomes, asked.columns, self.class_names)
 
     async def _outcomes(self, asked: SampleRequest) -> list[Sample | RefusedError]:
-        """What became of each sample; those that cannot be made do not keep the others from being predicted."""
+        """The outcome of each sample; one that cannot be created does not stop the others."""
         try:
             async with asyncio.timeout(self.params.time_limit):
                 made = await self._made(asked)
@@ -129,19 +131,19 @@ class Service:
                 predicted = iter(await self.batcher.submit(samples, answer) if samples else [])
         except QueueFullError:
             raise RefusedError(
-                429, f"More than {self.params.max_queue} samples wait already; try again later."
+                429, f"More than {self.params.max_queue} samples are queued already; try again later."
             ) from None
         except ClosedError:
             raise RefusedError(503, "The service is being shut down.") from None
         except TimeoutError:
-            raise RefusedError(504, f"There was no answer within {self.params.time_limit:g} seconds.") from None
+            raise RefusedError(504, f"There was no prediction within {self.params.time_limit:g} seconds.") from None
         except TooManyPixelsError as error:
             raise RefusedError(413, str(error)) from error
         outcomes = [sample if isinstance(sample, Exception) else next(predicted) for sample in made]
         return [refusal(outcome) if isinstance(outcome, Exception) else outcome for outcome in outcomes]
 
     async def _made(self, asked: SampleRequest) -> list[Sample | Exception]:
-        """The samples; files are decoded in a thread, so that others are answered meanwhile."""
+        """The samples; files are decoded in a thread, so that other requests are handled meanwhile."""
         if not asked.files:
             return asked.make(self.params.max_pixels)
         abandoned = threading.Event()
@@ -150,13 +152,13 @@ class Service:
                 self._decoding, asked.make, self.params.max_pixels, abandoned
             )
         finally:
-            abandoned.set()  # a thread cannot be cancelled, but it looks here before each file
+            abandoned.set()  # a thread cannot be cancelled, but it checks this before each file
 
     def _predict_batch(self, samples: Sequence[Sample]) -> list[Sample]:
         for sample in samples:
             for value in sample.inputs.values() if isinstance(sample.inputs, dict) else [sample.inputs]:
                 if isinstance(value, UploadedFile):
-                    value.seek(0)  # it may have been read before, in a batch that failed because of another sample
+                    value.seek(0)  # it may have been read in a batch that failed because of another sample
         return list(self.predictor.predict_raw(list(samples)))
 
     async def _body(self, request: Request) -> bytes:

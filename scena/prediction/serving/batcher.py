@@ -1,6 +1,6 @@
 """Dynamic batching: samples of requests that arrive while the model is busy are predicted together, in one thread.
 
-A sample that fails is an exception in its place; its neighbours are answered.
+A sample that fails becomes an exception in its place; the others are predicted.
 """
 
 import queue
@@ -8,17 +8,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from scena.data.sample import Sample
 
 Predict = Callable[[Sequence[Sample]], list[Sample]]
 Outcome = Sample | Exception
-"""What became of a sample."""
+"""A predicted sample, or its error."""
 
 
 class QueueFullError(RuntimeError):
-    """Too many samples wait already."""
+    """Too many samples are queued already."""
 
 
 class ClosedError(RuntimeError):
@@ -29,14 +30,12 @@ class CountError(RuntimeError):
     """Samples and answers cannot be matched: the pipeline merges, splits or drops samples."""
 
 
+@dataclass(slots=True, eq=False)
 class _Group:
     """The samples of one request."""
 
-    __slots__ = ("answer", "samples")
-
-    def __init__(self, samples: list[Sample], answer: Any) -> None:
-        self.samples = samples
-        self.answer = answer
+    samples: list[Sample]
+    answer: Any
 
 
 class Batcher:
@@ -44,10 +43,10 @@ class Batcher:
 
     Args:
         predict: predicts samples one to one, in order.
-        max_batch: samples in a batch at most; a larger group is predicted in several batches, as long as somebody waits for it.
-        max_delay: seconds without a new group after which a batch begins. Groups that keep coming are waited for as long as the
-            last batch took, so that those who were answered together and ask again are answered together again.
-        max_queue: samples that may wait.
+        max_batch: largest batch; a larger group is predicted in several batches, as long as its client waits.
+        max_delay: seconds without a new group after which a batch begins. While groups keep arriving, it waits as long as the last
+            batch took, so that clients that were batched together are batched together again.
+        max_queue: samples that may be queued.
         observe: called with the number of samples of each batch.
     """
 
@@ -66,7 +65,7 @@ class Batcher:
         self._max_queue = max_queue
         self._observe = observe
         self.notify: Callable[[Callable[[], None]], object] = lambda deliver: deliver()
-        """Calls what delivers the answers of a batch; an event loop sets its own `call_soon_threadsafe`."""
+        """Calls the function that delivers the results of a batch; an event loop sets its `call_soon_threadsafe`."""
         self._groups: queue.SimpleQueue[_Group | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting = 0
@@ -77,25 +76,25 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Samples that wait for their turn."""
+        """Samples in the queue."""
         return self._waiting
 
     def submit(self, samples: list[Sample], answer: Any = None) -> Any:
-        """Puts the samples of a request in the queue and returns the future of its answer.
+        """Queues the samples of a request and returns the future of its results.
 
         Args:
             samples: what to predict.
             answer: the future to use, for example one of an event loop; default: a `concurrent.futures.Future`.
 
         Raises:
-            QueueFullError: too many wait already.
+            QueueFullError: too many are queued already.
             ClosedError: the service is being shut down.
         """
         group = _Group(samples, Future() if answer is None else answer)
         with self._lock:
             if self._closed:
                 raise ClosedError
-            # one group may always wait, however large
+            # one group is always accepted, however large
             if self._waiting and self._waiting + len(samples) > self._max_queue:
                 raise QueueFullError
             self._waiting += len(samples)
@@ -103,7 +102,7 @@ class Batcher:
         return group.answer
 
     def close(self) -> None:
-        """Predicts what waits, then ends."""
+        """Predicts the queued samples, then ends."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -127,7 +126,7 @@ class Batcher:
             self._took = time.monotonic() - begun
 
     def _next(self, latest: float) -> _Group | None:
-        """The next group, if it comes soon after the one before it."""
+        """The next group, if it arrives soon after the previous one."""
         try:
             group = self._groups.get(timeout=max(0.0, min(self._max_delay, latest - time.monotonic())))
         except queue.Empty:
@@ -139,7 +138,7 @@ class Batcher:
     def _answer(self, batch: list[_Group]) -> None:
         with self._lock:
             self._waiting -= sum(len(group.samples) for group in batch)
-        batch = [group for group in batch if not group.answer.cancelled()]  # nobody waits for those any more
+        batch = [group for group in batch if not group.answer.cancelled()]  # their clients are gone
         if not batch:
             return
         outcomes = self._in_batches(batch[0]) if len(batch) == 1 else self._together(batch)
@@ -148,7 +147,7 @@ class Batcher:
 
     def _together(self, batch: list[_Group]) -> list[list[Outcome]]:
         predicted = self._predicted([sample for group in batch for sample in group.samples])
-        if isinstance(predicted, Exception):  # one group must not harm the others
+        if isinstance(predicted, Exception):  # one group must not affect the others
             return [outcomes for group in batch for outcomes in self._in_batches(group)]
         following = iter(predicted)
         return [[next(following) for _ in group.samples] for group in batch]
@@ -156,13 +155,13 @@ class Batcher:
     def _in_batches(self, group: _Group) -> list[list[Outcome]]:
         outcomes: list[Outcome] = []
         for start in range(0, len(group.samples), self._max_batch):
-            if group.answer.cancelled():  # its time is over: the rest would be work for nobody
+            if group.answer.cancelled():  # timed out
                 break
             samples = group.samples[start : start + self._max_batch]
             predicted = self._predicted(samples)
             if isinstance(predicted, CountError) or (isinstance(predicted, Exception) and len(samples) == 1):
                 outcomes += [predicted] * len(samples)
-            elif isinstance(predicted, Exception):  # one sample must not harm the others
+            elif isinstance(predicted, Exception):  # one sample must not affect the others
                 for sample in samples:
                     alone = self._predicted([sample])
                     outcomes += [alone] if isinstance(alone, Exception) else alone

@@ -1,4 +1,4 @@
-"""Between HTTP bodies and samples: JSON as TensorFlow Serving has it, and files."""
+"""Converts HTTP bodies to samples: JSON in the format of TensorFlow Serving, and files."""
 
 import base64
 import math
@@ -61,7 +61,7 @@ class UploadedFile(BytesIO):
 
 
 def pixels_of(content: bytes) -> float:
-    """How many pixels a file unfolds to, by its header alone; 0 if it is no image."""
+    """The number of pixels of a file, from its header alone; 0 if it is not an image."""
     from PIL import Image
 
     try:
@@ -71,7 +71,7 @@ def pixels_of(content: bytes) -> float:
                 return file.width * file.height * int(getattr(file, "n_frames", 1))
     except Image.DecompressionBombError:
         return math.inf
-    except Exception:  # not an image, or a broken one: whoever reads it reports that
+    except Exception:  # not an image, or a broken one: the reader reports it
         return 0
 
 
@@ -98,11 +98,11 @@ def file_of_json(value: Any) -> bytes | None:
 
 
 def fields_of_json(instance: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]:
-    """The inputs of one instance, files as `UploadedFile`; a single input may go without its name."""
+    """The inputs of one instance, files as `UploadedFile`; a single input needs no name."""
     if not isinstance(instance, dict) and len(specs) == 1:
         instance = {next(iter(specs)): instance}
     if not isinstance(instance, dict) or set(instance) != set(specs):
-        # nothing else is handed on: a text could be a path to a processor, which is not for a client to choose
+        # other keys are refused: a processor could take a text for a path, which a client must not choose
         raise PayloadError(f'An instance has exactly the keys {sorted(specs)}, or it is a file: {{"b64": "…"}}.')
     return {name: _file_or_value(name, value) for name, value in instance.items()}
 
@@ -110,7 +110,7 @@ def fields_of_json(instance: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]
 def fields_of_form(parts: list[FormPart], specs: dict[str, ArraySpec]) -> list[dict[str, Any]] | None:
     """The inputs of each sample, if the fields of a form have the names of inputs; None if none has, and each file is a sample.
 
-    Inputs that come several times make several samples: the first `left` belongs to the first `right`.
+    Repeated inputs make several samples: the first `left` belongs to the first `right`.
     """
     named = [part for part in parts if part.field in specs]
     other = next((part for part in parts if part.field not in specs), None)
@@ -118,7 +118,7 @@ def fields_of_form(parts: list[FormPart], specs: dict[str, ArraySpec]) -> list[d
         text = next((part for part in parts if part.file is None), None)
         if text is not None:
             raise PayloadError(
-                f"The field {text.field!r} is no file, and the model has no such input: {sorted(specs)}."
+                f"The field {text.field!r} is not a file, and the model has no such input: {sorted(specs)}."
             )
         return None
     if other is not None:
@@ -142,7 +142,7 @@ def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], proces
         fields: a JSON value or an `UploadedFile` for each input.
         specs: the inputs of the model.
         processed: the scenario has processors for prediction: they get open files where their generator would give paths. Otherwise a file
-            is read as an image and brought to the size of its input.
+            is read as an image and resized to its input.
     """
     files = {name: value.name for name, value in fields.items() if isinstance(value, UploadedFile)}
     inputs = {
@@ -161,8 +161,8 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
         content: the file.
         name: its name, kept in the sample's meta.
         specs: the inputs of the model.
-        processed: the scenario has processors for prediction: they get the file as they would get a path. Otherwise it is read as a
-            image and brought to the size of the model's input.
+        processed: the scenario has processors for prediction: they get the file as they would get a path. Otherwise it is read as an
+            image and resized to the model's input.
     """
     file = UploadedFile(content, name)
     if processed:
@@ -173,19 +173,6 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
         )
     (key, spec), *_ = specs.items()
     return Sample(inputs={key: _image(file, key, spec)}, meta={"file": name})
-
-
-def plain(value: Any) -> Any:
-    """Arrays and numpy numbers as JSON values."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist() if value.dtype.kind in "biuf" else plain(value.tolist())
-    if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:

@@ -1,7 +1,4 @@
-"""Connections that do not wait forever, and that do not end before their request is answered.
-
-The head of a request has to arrive in time, as its body does. When the service ends, a request that is on its way still counts.
-"""
+"""Connections with a timeout for the head of a request, and a shutdown that answers requests on their way."""
 
 import asyncio
 import select
@@ -19,11 +16,11 @@ _ANSWER = (
 
 
 LINGER = 0.5
-"""Seconds that a connection without a request stays open when the service ends: bytes may be on their way."""
+"""Seconds that a connection without a request stays open at shutdown: bytes may be on their way."""
 
 
 class DrainingServer(uvicorn.Server):
-    """Answers what clients have sent when the service is told to end.
+    """Answers requests that clients have sent before the shutdown.
 
     uvicorn drops connections that the system has accepted but the event loop has not seen, and those whose request is still
     on its way.
@@ -40,7 +37,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def _waiting(sockets: list[socket.socket]) -> bool:
-    """Whether connections wait that the system has accepted and the event loop has not seen."""
+    """Whether there are connections that the system has accepted and the event loop has not seen."""
     poll = select.poll()
     for listener in sockets:
         poll.register(listener, select.POLLIN)
@@ -51,11 +48,11 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
     """uvicorn's protocol, with a limit for the time between the first byte of a request (or the connection) and its last header.
 
     Args:
-        seconds: the limit; who takes longer gets status 408, and the connection is closed.
+        seconds: the limit; a slower client gets status 408, and its connection is closed.
     """
 
     class TimedProtocol(HttpToolsProtocol):
-        """Counts the time of each head."""
+        """Limits the time of each head."""
 
         _timer: asyncio.TimerHandle | None = None
         ending = False
@@ -88,7 +85,7 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def _end(self, rounds: int) -> None:
-            if rounds:  # a busy loop comes to its timers before it has read what arrived long ago
+            if rounds:  # a busy event loop runs timers before it reads what arrived long ago
                 self.loop.call_soon(self._end, rounds - 1)
             else:
                 super().shutdown()

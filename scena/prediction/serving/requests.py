@@ -1,4 +1,4 @@
-"""From the body of a request to samples: how many there are, whether their images are too large, and each one on its own."""
+"""Parses the body of a request into samples, and limits the size of its images."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -25,17 +25,17 @@ class TooManyPixelsError(ValueError):
 
 
 class AbandonedError(RuntimeError):
-    """Nobody waits for the samples any more."""
+    """The client no longer waits."""
 
 
 @dataclass
 class SampleRequest:
-    """What a client wants predicted.
+    """The samples of a request.
 
     Args:
         makers: makes each sample; a ValueError is the client's fault.
         files: the files in it, to count their pixels.
-        columns: whether values came in columns, and are answered so.
+        columns: whether values came in columns; the response then has columns too.
     """
 
     makers: Sequence[Callable[[], Sample]]
@@ -43,11 +43,11 @@ class SampleRequest:
     columns: bool = False
 
     def make(self, max_pixels: int, abandoned: threading.Event | None = None) -> list[Sample | Exception]:
-        """The samples, with an exception in the place of each that cannot be made.
+        """The samples, with an exception in place of each that cannot be created.
 
         Args:
-            max_pixels: how many pixels all images together may have; counted before anything is decoded.
-            abandoned: set when nobody waits any more.
+            max_pixels: limit on the pixels of all images together; checked before anything is decoded.
+            abandoned: set when the client no longer waits.
         """
         pixels = 0.0
         for content in self.files:
@@ -62,15 +62,13 @@ class SampleRequest:
             _check(abandoned)
             try:
                 made.append(maker())
-            except (
-                Exception
-            ) as error:  # a predictor of a scenario's own may raise anything; its neighbours are answered
+            except Exception as error:  # a custom predictor may raise anything
                 made.append(error)
         return made
 
 
 async def read_request(request: Request, body: bytes, predictor: Any) -> SampleRequest:
-    """Takes a body apart: JSON, a form with files and values, or a file.
+    """Parses a body: JSON, a form with files and values, or a file.
 
     Args:
         request: its content type decides.
@@ -121,7 +119,7 @@ async def _parts(request: Request, body: bytes) -> list[FormPart]:
                 else FormPart(name, str(value.filename), await value.read())
                 for name, value in form.multi_items()
             ]
-    except Exception as error:  # starlette and its parser turn what they meet into several kinds
+    except Exception as error:  # starlette and its parser raise several kinds
         raise PayloadError(f"The form cannot be read: {getattr(error, 'detail', error)}") from error
     if not parts:
         raise PayloadError("The form holds no file.")

@@ -1,4 +1,4 @@
-"""Running the service until it is told to stop."""
+"""Runs the service until a signal stops it."""
 
 import logging
 import signal
@@ -24,9 +24,7 @@ def serve(predictor: Any, params: ServeParams, model: ServedModel) -> None:
     name = model.name
     logger.info("Serving %s at http://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, host, port, name)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(
-            number, lambda *_: None
-        )  # uvicorn ends the service, then raises the signal again: it has done its work
+        signal.signal(number, lambda *_: None)  # uvicorn shuts down, then raises the signal again
     server.run(sockets=[listener])
     logger.info("The service has ended.")
 
@@ -59,14 +57,14 @@ def create_server(predictor: Any, params: ServeParams, model: ServedModel) -> An
 
 
 def warm_up(predictor: Any) -> None:
-    """Predicts an empty sample, so that the first request does not wait for tracing."""
+    """Predicts a sample of zeros, so that the first request does not wait for tracing."""
     inputs = {
         name: np.zeros((1, *(size or 1 for size in spec.shape)), spec.dtype)
         for name, spec in predictor.data.input_layer_specs().items()
     }
     try:
         predictor.predict_batch(Batch(inputs, {}, [None], 1, Cursor()))
-    except Exception as error:  # a model may refuse an empty sample; the first request shows what is wrong, if anything
+    except Exception as error:  # a model may refuse an empty sample; the first request reports real errors
         logger.debug("warming up: %s", error)
 
 

@@ -35,6 +35,7 @@ class TwoMomentOptimizer(keras.optimizers.Optimizer):
         self.epsilon = epsilon
 
     def build(self, variables: list[Any]) -> None:
+        """Creates the two moments of each variable."""
         if self.built:
             return
         super().build(variables)
@@ -53,6 +54,7 @@ class RAdam(TwoMomentOptimizer):
     """Adam without adaptive steps until its second moment is certain enough, and with a rectified step size after that."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Updates one variable."""
         momentum, velocity = self.moments(variable)
         dtype = variable.dtype
         gradient = ops.cast(gradient, dtype)
@@ -91,6 +93,7 @@ class AdaBelief(TwoMomentOptimizer):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Updates one variable."""
         momentum, variance = self.moments(variable)
         dtype = variable.dtype
         gradient = ops.cast(gradient, dtype)

@@ -77,6 +77,7 @@ class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return whole + ops.cast(after % self.steps_per_epoch, "float32") / self.steps_per_epoch
 
     def get_config(self) -> dict[str, Any]:
+        """The plain values of this schedule."""
         return {"lr": self.lr, "steps_per_epoch": self.steps_per_epoch, "epochs": self.epochs}
 
 

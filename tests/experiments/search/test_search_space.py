@@ -89,7 +89,7 @@ def test_a_grid_has_each_combination_once() -> None:
         (["learning_rate=log:0:1"], "with LOW < HIGH and LOW > 0"),
         (["learning_rate=log:a:b"], "expected log:LOW:HIGH, such as log:1e-5:1e-2"),
         (["learning_rate"], "expected NAME=VALUES, such as learning_rate.lr=log:1e-5:1e-2"),
-        (["trainer.epochs=1,1"], "each value must stand once"),
+        (["trainer.epochs=1,1"], "each value must appear once"),
         (["trainer.epochs=1,2", "trainer.epochs=3,4"], "--search: trainer.epochs appears twice"),
     ],
 )

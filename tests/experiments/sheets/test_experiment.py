@@ -196,7 +196,7 @@ def test_cleanup_asks_and_removes_directories_of_runs_only(folder: Path) -> None
     write_sheet(folder, (1, "./stand_in 0 --output_dir ."), cleanup="1")
     assert "holds the current or the home folder" in scena("experiment runs.csv --yes", folder, status=1).stderr
     write_sheet(folder, (1, "./stand_in 0"), cleanup="1")
-    assert "CLEANUP needs to know the run's directory" in scena("experiment runs.csv --yes", folder, status=1).stderr
+    assert "CLEANUP needs the run's directory" in scena("experiment runs.csv --yes", folder, status=1).stderr
 
 
 def test_trainings_are_resumed_and_results_go_to_a_new_sheet(folder: Path) -> None:

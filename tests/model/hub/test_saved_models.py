@@ -168,9 +168,7 @@ def test_other_kinds_of_saved_models(tmp_path: Path, kind: str) -> None:
 
 
 def test_what_does_not_fit_is_explained(extractor: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"does not take pictures of shape \(8, 8, 3\).*Give that as --model.input_size"
-    ):
+    with pytest.raises(ModelError, match=r"does not take images of shape \(8, 8, 3\).*Give that as --model.input_size"):
         SavedModelFeatures(extractor, (8, 8, 3))
     with pytest.raises(ModelError, match="is not a SavedModel: there is no such folder"):
         resolve_handle(str(tmp_path / "nothing"))

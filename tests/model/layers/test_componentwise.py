@@ -127,7 +127,10 @@ def test_errors_of_the_doors() -> None:
         IntoAlgebra("joint", algebra="type1")
     with pytest.raises(ModelError, match=r"'joint' needs red, green and blue\. Received the shape \(None, 8, 8, 1\)"):
         IntoAlgebra("joint", algebra="type2").build((None, 8, 8, 1))
-    with pytest.raises(ModelError, match="The way out is basic, concat, avg_pool, max_pool or norm. Received: 'sum'"):
+    with pytest.raises(
+        ModelError,
+        match="The conversion out of an algebra must be basic, concat, avg_pool, max_pool or norm. Received: 'sum'",
+    ):
         OutOfAlgebra("sum")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="at least 0 and below 1. Received: 1"):
         AlgebraDropout(1)

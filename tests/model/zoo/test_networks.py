@@ -120,12 +120,12 @@ def test_from_params() -> None:
     ("arguments", "message"),
     [
         ({"name": "ResNet51"}, "There is no network 'ResNet51'.*ResNet5.*`scena zoo` lists them."),
-        ({"name": "VGG16", "depth": 2}, "VGG16 has no depth. Received: depth=2. Those have it: ResNet18, ResNet34"),
-        ({"name": "VGG16", "input_size": (16, 32, 3)}, r"VGG16 takes pictures .* at least 32 × 32. Received: \(16, 32, 3\)"),
-        ({"name": "VGG16", "framework": "type2"}, "framework is one of tensorflow, upstride_real, .* Received: 'type2'"),
-        ({"name": "VGG16", "data_format": "NWHC"}, "data_format is one of NHWC, NCHW. Received: 'NWHC'"),
-        ({"name": "VGG16", "factor": 0}, "factor divides the channels: a number from 0.01 on. Received: 0"),
-        ({"name": "VGG16", "variant": "wide"}, "VGG16 has no variant. Received: variant='wide'. Those have it: AlexNet, ResNet20"),
+        ({"name": "VGG16", "depth": 2}, "VGG16 has no depth. Received: depth=2. Networks that have it: ResNet18, ResNet34"),
+        ({"name": "VGG16", "input_size": (16, 32, 3)}, r"VGG16 takes images .* at least 32 × 32. Received: \(16, 32, 3\)"),
+        ({"name": "VGG16", "framework": "type2"}, "framework must be one of tensorflow, upstride_real, .* Received: 'type2'"),
+        ({"name": "VGG16", "data_format": "NWHC"}, "data_format must be one of NHWC, NCHW. Received: 'NWHC'"),
+        ({"name": "VGG16", "factor": 0}, "factor divides the channels and must be at least 0.01. Received: 0"),
+        ({"name": "VGG16", "variant": "wide"}, "VGG16 has no variant. Received: variant='wide'. Networks that have it: AlexNet, ResNet20"),
         ({"name": "AlexNet", "variant": "two_tower"}, r"no variant 'two_tower' \(did you mean two_towers\?\); it has two_towers"),
     ],
 )  # fmt: skip
@@ -136,7 +136,7 @@ def test_what_is_refused(arguments: dict[str, object], message: str) -> None:
 
 def test_concat_after_the_classifier_is_refused() -> None:
     algebra = build({"leave": "after_last"}, AlgebraParams)
-    with pytest.raises(ModelError, match="the way out of the algebra cannot be concat"):
+    with pytest.raises(ModelError, match="way_out cannot be concat"):
         create_network("ResNet18", framework="upstride_type1", algebra=algebra)
 
 

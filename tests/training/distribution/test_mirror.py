@@ -78,7 +78,7 @@ REFUSED = {
     "--device.dist_strategy central_storage": "central_storage is not offered: under Keras 3, TensorFlow's strategy logs a wrong",
     f"{mirror(2)} --trainer.xla True": "--trainer.xla works on one device only, and --device.dist_strategy is mirror",
     f"{mirror(2)} --model.step second": "SecondOptimizer has an optimizer of its own (critic), whose gradients are not summed",
-    "--device.dist_strategy multi_worker": "nothing says which processes train together. Start them with `scena launch",
+    "--device.dist_strategy multi_worker": "needs the addresses of all processes. Start them with `scena launch",
 }
 
 

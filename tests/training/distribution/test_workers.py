@@ -86,7 +86,7 @@ def test_a_killed_worker_ends_the_training_and_it_goes_on_exactly(zygote: Zygote
     assert chief.wait() == 1
     assert time.monotonic() - killed < 60
     assert other.wait() == -signal.SIGKILL
-    assert "orker 1 (127.0.0.1:" in chief.text and "is lost: it ended, or does not answer any more" in chief.text
+    assert "orker 1 (127.0.0.1:" in chief.text and "is lost: it ended, or no longer responds" in chief.text
     assert f"The last checkpoint is {cut / 'checkpoint'}" in chief.text
     assert f"scena launch --workers N resume {cut}" in chief.text
     again = start_workers(zygote, 2, cut, ["resume", str(cut)], "--data.pre_proc.processors.Jitter.seconds 0.001")
@@ -101,7 +101,7 @@ def test_a_frozen_worker_is_missed_after_the_given_time(zygote: Zygote, tmp_path
     assert chief.wait_for("Epoch 1/")
     other.kill(signal.SIGSTOP)
     assert chief.wait() == 1
-    assert "is lost: it ended, or does not answer any more" in chief.text
+    assert "is lost: it ended, or no longer responds" in chief.text
     other.kill(signal.SIGKILL)
     other.wait()
 
@@ -144,7 +144,7 @@ def test_a_worker_that_never_comes_is_named(zygote: Zygote, tmp_path: Path) -> N
     log = tmp_path / "alone.log"
     more = ["--device.dist_strategy", "multi_worker", *words]
     assert zygote.run(*command(directory), *more, log=log) == 1
-    assert "The training cannot start: the chief (127.0.0.1:1) did not come within 3 s" in log.read_text()
+    assert "The training cannot start: the chief (127.0.0.1:1) did not connect within 3 s" in log.read_text()
 
 
 @pytest.mark.long
