@@ -64,7 +64,7 @@ def test_a_share_of_the_memory_is_asked_of_nvidia_smi(tmp_path: Path, monkeypatc
 
 def test_without_nvidia_smi_an_amount_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DeviceError, match=r"The size of GPU 0 is not known.*Give --device.memory_limit in MB"):
+    with pytest.raises(DeviceError, match=r"The size of GPU 0 is unknown.*Give --device.memory_limit in MB"):
         memory_in_mb("40%", 0)
 
 

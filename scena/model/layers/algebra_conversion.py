@@ -92,7 +92,6 @@ class IntoAlgebra(Componentwise):
         return len(self.nets) * 2 * 9 * pixels * channels_of(input_shape, self.data_format)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "way": self.way}
 
 
@@ -139,5 +138,4 @@ class OutOfAlgebra(Componentwise):
         return tuple(shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "way": self.way}

@@ -25,7 +25,6 @@ class Componentwise(keras.layers.Layer):
         self.data_format = data_format
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "algebra": self.algebra.name, "data_format": self.data_format}
 
 
@@ -99,7 +98,6 @@ class AlgebraPadChannels(Componentwise):
         return tuple(shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "channels": self.channels}
 
 
@@ -135,5 +133,4 @@ class AlgebraDropout(Componentwise):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}

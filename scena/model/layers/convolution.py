@@ -49,7 +49,6 @@ class AlgebraWindow(AlgebraLinear):
         return (height or 1) * (width or 1)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
         return {
             **super().get_config(),
             "kernel_size": self.kernel_size,
@@ -59,9 +58,8 @@ class AlgebraWindow(AlgebraLinear):
         }
 
 
-@keras.saving.register_keras_serializable(package="scena")
-class AlgebraConv2D(AlgebraWindow):
-    """A convolution over an algebra, with one call of the real one.
+class AlgebraFilters(AlgebraWindow):
+    """Base of the convolutions with a number of filters.
 
     Args:
         filters: output channels of one component.
@@ -75,6 +73,18 @@ class AlgebraConv2D(AlgebraWindow):
         super().__init__(kernel_size, strides, padding, **kwargs)
         self.filters = filters
 
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """As for the real layer."""
+        return self.output_shape(input_shape, self.filters)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "filters": self.filters}
+
+
+@keras.saving.register_keras_serializable(package="scena")
+class AlgebraConv2D(AlgebraFilters):
+    """A convolution over an algebra, with one call of the real one; see `AlgebraFilters`."""
+
     def build(self, input_shape: Shape) -> None:
         """Adds the weights."""
         self.add_kernel((*self.kernel_size, self.channels_of(input_shape), self.filters), self.filters)
@@ -85,36 +95,16 @@ class AlgebraConv2D(AlgebraWindow):
         outputs = convolve(inputs, kernel, self.strides, self.padding, self.data_format, self.dilation_rate)
         return self.finish(outputs)
 
-    def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """As for the real convolution."""
-        return self.output_shape(input_shape, self.filters)
-
     def multiply_adds(self, input_shape: Shape) -> int:
         """The multiplications of one sample."""
         height, width = self.kernel_size
         weights = height * width * self.channels_of(input_shape) * self.filters
         return self.positions(input_shape) * weights * self.algebra.components**2
 
-    def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
-        return {**super().get_config(), "filters": self.filters}
-
 
 @keras.saving.register_keras_serializable(package="scena")
-class AlgebraConv2DTranspose(AlgebraWindow):
-    """A transposed convolution over an algebra, with one call of the real one.
-
-    Args:
-        filters: output channels of one component.
-        kernel_size, strides, padding: see `AlgebraWindow`; there is no dilation.
-        kwargs: see `AlgebraLinear`.
-    """
-
-    def __init__(
-        self, filters: int, kernel_size: Size, strides: Size = 1, padding: str = "valid", **kwargs: Any
-    ) -> None:
-        super().__init__(kernel_size, strides, padding, **kwargs)
-        self.filters = filters
+class AlgebraConv2DTranspose(AlgebraFilters):
+    """A transposed convolution over an algebra, with one call of the real one; see `AlgebraFilters`. There is no dilation."""
 
     def build(self, input_shape: Shape) -> None:
         """Adds the weights; the kernel has its outputs before its inputs, as in Keras."""
@@ -133,20 +123,11 @@ class AlgebraConv2DTranspose(AlgebraWindow):
         return self.finish(to_channels_first(outputs) if transpose else outputs)
 
     def output_size(self, input_shape: Shape) -> tuple[int | None, ...]:
-        """Height and width of the output."""
         windows = zip(spatial(input_shape, self.data_format), self.kernel_size, self.strides, strict=True)
         return tuple(slide_back(size, window, stride, self.padding) for size, window, stride in windows)
-
-    def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """As for the real transposed convolution."""
-        return self.output_shape(input_shape, self.filters)
 
     def multiply_adds(self, input_shape: Shape) -> int:
         """The multiplications of one sample: each input position meets the whole kernel."""
         height, width = spatial(input_shape, self.data_format)
         weights = self.kernel_size[0] * self.kernel_size[1] * self.channels_of(input_shape) * self.filters
         return (height or 1) * (width or 1) * weights * self.algebra.components**2
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
-        return {**super().get_config(), "filters": self.filters}

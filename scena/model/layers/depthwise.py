@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.layers.convolution import AlgebraConv2D, AlgebraWindow, Size
+from scena.model.layers.convolution import AlgebraConv2D, AlgebraFilters, AlgebraWindow, Size
 from scena.model.layers.windows import Shape
 
 
@@ -73,12 +73,11 @@ class AlgebraDepthwiseConv2D(AlgebraWindow):
         return self.positions(input_shape) * weights * self.algebra.components**2
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
         return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
 
 
 @keras.saving.register_keras_serializable(package="scena")
-class AlgebraSeparableConv2D(AlgebraWindow):
+class AlgebraSeparableConv2D(AlgebraFilters):
     """A depthwise convolution followed by one of 1 × 1.
 
     Args:
@@ -90,8 +89,7 @@ class AlgebraSeparableConv2D(AlgebraWindow):
     def __init__(
         self, filters: int, kernel_size: Size, strides: Size = 1, padding: str = "valid", **kwargs: Any
     ) -> None:
-        super().__init__(kernel_size, strides, padding, **kwargs)
-        self.filters = filters
+        super().__init__(filters, kernel_size, strides, padding, **kwargs)
         shared = {
             "algebra": self.algebra.name,
             "kernel_regularizer": self.kernel_regularizer,
@@ -131,20 +129,14 @@ class AlgebraSeparableConv2D(AlgebraWindow):
         """One after the other."""
         return self.mix(self.spread(inputs))
 
-    def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """As for the real separable convolution."""
-        return self.output_shape(input_shape, self.filters)
-
     def multiply_adds(self, input_shape: Shape) -> int:
         """The multiplications of one sample, in both."""
         middle = self.spread.compute_output_shape(input_shape)
         return self.spread.multiply_adds(input_shape) + self.mix.multiply_adds(middle)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
         given = self._given_initializer
         return {
             **super().get_config(),
-            "filters": self.filters,
             "kernel_initializer": given and keras.initializers.serialize(keras.initializers.get(given)),
         }

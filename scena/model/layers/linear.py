@@ -44,7 +44,6 @@ class AlgebraInitializer(keras.initializers.Initializer):
         return self._normal(shape, dtype=dtype) * math.sqrt(energy / components)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
         return {"criterion": self.criterion, "depthwise": self.depthwise, "seed": self.seed}
 
 
@@ -155,7 +154,6 @@ class AlgebraLinear(keras.layers.Layer):
         return channels_of(shape, self.data_format, self.algebra.components)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
         return {
             **super().get_config(),
             "algebra": self.algebra.name,
@@ -209,5 +207,4 @@ class AlgebraDense(AlgebraLinear):
         return rows * inputs * self.algebra.components * self.units
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer, as plain data."""
         return {**super().get_config(), "units": self.units}

@@ -122,7 +122,6 @@ class WhiteningBatchNormalization(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {
             **super().get_config(),
             "algebra": self.algebra.name,

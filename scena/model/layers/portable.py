@@ -136,5 +136,4 @@ class Transpose(keras.layers.Layer):
         return tuple(input_shape[axis] for axis in order)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "to": self.to}

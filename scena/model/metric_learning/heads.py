@@ -67,7 +67,6 @@ class CenterLoss(keras.layers.Layer):
         return (embedding_shape[0],)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "n_classes": self.n_classes, "alpha": self.alpha}
 
 
@@ -90,7 +89,6 @@ class Softmax(layers.Dense):
         return super().call(embedding, training=training)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "n_classes": self.units}
 
 

@@ -63,7 +63,6 @@ class MarginHead(keras.layers.Layer):
         return (embedding_shape[0], self.n_classes)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "n_classes": self.n_classes, "s": self.s}
 
 
@@ -88,7 +87,6 @@ class ArcFace(MarginHead):
         return _add_to_angle(cosine, self.m)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "m": self.m}
 
 
@@ -111,7 +109,6 @@ class CosFace(MarginHead):
         return cosine - self.m
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "m": self.m}
 
 
@@ -134,7 +131,6 @@ class SphereFace(MarginHead):
         return _falling_cosine(self.m * _angle(cosine))
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "m": self.m}
 
 
@@ -169,7 +165,6 @@ class CombinedMargin(MarginHead):
         return _falling_cosine(self.m1 * _angle(cosine) + self.m2) - self.m3
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the layer."""
         return {**super().get_config(), "m1": self.m1, "m2": self.m2, "m3": self.m3}
 
 

@@ -36,11 +36,13 @@ def gradients(count: int) -> list[np.ndarray]:
     return list(np.random.default_rng(3).normal(size=(count, 3)))
 
 
-def run(params: Any, steps: list[np.ndarray], rate: Any = None, name: str = "kernel") -> np.ndarray:
+def run(
+    params: Any, steps: list[np.ndarray], rate: Any = None, name: str = "kernel", distributed: bool = False
+) -> np.ndarray:
     """The weights after these gradients."""
     variable = keras.Variable(START.astype("float32"), name=name)
     schedule = (rate or Constant(lr=0.1)).create(1, max(len(steps), 1))
-    optimizer = create_optimizer(params, schedule, [variable])
+    optimizer = create_optimizer(params, schedule, [variable], distributed=distributed)
     for gradient in steps:
         optimizer.apply([keras.ops.convert_to_tensor(gradient.astype("float32"))])
     return np.asarray(variable.value)
@@ -165,6 +167,13 @@ def test_a_part_of_the_network_learns_at_its_own_rate(cls: Any) -> None:
     for variable, rate in zip(variables, (0.01, 0.05), strict=True):
         alone = run(cls(weight_decay=0.2), gradients(5), Constant(lr=rate))
         np.testing.assert_allclose(np.asarray(variable.value), alone, rtol=1e-6)
+
+
+def test_the_optimizer_of_a_replica_updates_weights_as_on_one_device() -> None:
+    params = AdamW(weight_decay=0.2, weight_decay_exclude="", lr_factors=["kernel=0.3"])
+    one, replica = (run(params, gradients(4), distributed=distributed) for distributed in (False, True))
+    np.testing.assert_array_equal(one, replica)
+    assert not np.allclose(one, run(AdamW(weight_decay=0.2, weight_decay_exclude=""), gradients(4)))
 
 
 def test_rules_of_rates_are_checked() -> None:
