@@ -75,7 +75,7 @@ def test_a_directory_in_the_way_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "30").mkdir()
     (tmp_path / "30" / "notes.txt").write_text("mine")
     store = CheckpointStore(tmp_path)
-    with pytest.raises(CheckpointError, match="30: it is there already, and is no checkpoint of this run"):
+    with pytest.raises(CheckpointError, match="30: it exists already, and is not a checkpoint of this run"):
         store.begin(30)
     assert (tmp_path / "30" / "notes.txt").read_text() == "mine"
 
@@ -142,7 +142,7 @@ def test_a_new_run_starts_where_nothing_is_in_the_way(tmp_path: Path, flag: str,
     run, place = new_run(tmp_path / "run", "1"), tmp_path / "place"
     (place / name).mkdir(parents=True)
     (place / "unrelated").mkdir()
-    refusal = f"--trainer.{flag} {place} already holds {name}, which is not this run's"
+    refusal = f"--trainer.{flag} {place} already holds {name} of another run"
     with pytest.raises(TrainingError, match=refusal), claimed(run, params(**{flag: place}), fresh=True):
         pass
     (place / name).rmdir()

@@ -161,7 +161,7 @@ def test_parts_may_be_elsewhere(zygote: Zygote, expected: dict[str, Any], tmp_pa
     moved = directory.rename(tmp_path / "moved")
     before = sorted(tmp_path.rglob("*"))
     assert zygote.run("resume", moved, log=log) == 1
-    assert f"name them again if you trust it: scena resume {moved} {words}" in log.read_text()
+    assert f"repeat them if you trust it: scena resume {moved} {words}" in log.read_text()
     assert before == sorted(tmp_path.rglob("*"))
     assert zygote.run("resume", moved, *elsewhere, log=log) == 0, log.read_text()
     assert not {"checkpoint", "tensorboard", "train.log", "best", "export"} & {path.name for path in moved.iterdir()}

@@ -78,7 +78,7 @@ def test_fields_named_like_the_inputs_make_one_sample(port: int) -> None:
     [
         ([("left", "a", b"x")], "Each sample needs all inputs of the model. Received: 'left' 1 times, 'right' 0 times."),
         ([("left", "a", b"x"), ("rigth", "b", b"x")], "The model has no input 'rigth'. Name all fields of the form, or none,"),
-        ([("note", None, b"x")], "The field 'note' is no file, and the model has no such input: ['left', 'right']."),
+        ([("note", None, b"x")], "The field 'note' is not a file, and the model has no such input: ['left', 'right']."),
         ([("left", None, b"{"), ("right", None, b"1")], "The field 'left' is neither a file nor JSON"),
     ],
 )  # fmt: skip

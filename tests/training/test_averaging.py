@@ -131,7 +131,7 @@ def test_the_flag_has_its_old_name_too_and_says_what_is_wrong(capsys: Any) -> No
     assert main(["params", "tests.toy", "--trainer.calc_ema", "0.99"]) == 0
     assert "ema_decay: 0.99" in capsys.readouterr().out
     assert main(["params", "tests.toy", "--trainer.ema_decay", "-0.5"]) == 2
-    assert "-1 for an automatic one" in capsys.readouterr().err
+    assert "-1 for an automatic value" in capsys.readouterr().err
     assert math.isclose(automatic_decay(0), 0.0)
 
 

@@ -83,7 +83,7 @@ def test_its_own_variables_are_in_checkpoints(tmp_path: Path) -> None:
 
 def test_what_cannot_work_with_it_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(
-        ModelError, match=r"input_gradient_penalty cannot be added to TwiceModel, which has a train_step"
+        ModelError, match=r"input_gradient_penalty cannot be added to TwiceModel, which overrides train_step"
     ):
         train_toy(tmp_path / "run", scenario=OwnScenario, input_gradient_penalty=0.1)
 

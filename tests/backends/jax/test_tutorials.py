@@ -174,7 +174,7 @@ def test_what_jax_cannot_do_is_named(jax: Zygote, tmp_path: Path) -> None:
     own_step, text, saved_model = answers(jax, "refusals:ask", folder=tmp_path)
     assert own_step == (
         "ModelError: OwnStep.train_step is written for TensorFlow: it takes (data). With JAX, Keras calls "
-        "train_step(state, data), which returns (logs, state). Write it so, or train with KERAS_BACKEND=tensorflow."
+        "train_step(state, data), which returns (logs, state). Write it that way, or train with KERAS_BACKEND=tensorflow."
     )
     assert text == (
         "BackendError: 'name' has the type string; text as a tensor works with TensorFlow only, and the backend is jax. "

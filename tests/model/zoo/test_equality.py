@@ -135,5 +135,5 @@ def test_weights_that_do_not_fit() -> None:
         copy_weights(network, create_network("ResNet20CIFAR", factor=4, depth=0.7))
     with pytest.raises(ModelError, match="has no weights for ResNet20CIFAR; it has them for VGG16, ResNet50"):
         load_pretrained(network, "imagenet")
-    with pytest.raises(ModelError, match="a file that exists. Received: 'none.keras'"):
+    with pytest.raises(ModelError, match="an existing file. Received: 'none.keras'"):
         load_pretrained(network, "none.keras")

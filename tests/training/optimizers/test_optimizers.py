@@ -224,7 +224,7 @@ def test_one_cycle_moves_beta_1_of_adam() -> None:
 @pytest.mark.parametrize("optimizer", [RMSprop(), Nadam(), Adagrad(), Lookahead(inner=Adadelta())])
 def test_one_cycle_refuses_an_optimizer_whose_momentum_it_cannot_move(optimizer: OptimizerParams) -> None:
     with pytest.raises(
-        TrainingError, match=r"has none that can be moved. Add --learning_rate.cycle_momentum False, or choose"
+        TrainingError, match=r"has none that can be changed. Add --learning_rate.cycle_momentum False, or choose"
     ):
         run(optimizer, gradients(1), OneCycle())
     run(optimizer, gradients(1), OneCycle(cycle_momentum=False))

@@ -173,7 +173,7 @@ def test_vocabularies_and_statistics_come_along(tmp_path: Path, caplog: pytest.L
         assert abs(found[0][0][0] - 50) < 5 and "dark\u2028blue" in found[1] and len(found[2]) == 3
         assert expected is None or found == expected
         expected = found
-    assert "string_lookup" in caplog.text and "has the state that is stored there" in caplog.text
+    assert "string_lookup" in caplog.text and "has its stored state" in caplog.text
     params.warmstart.exclude = ".*string_lookup.*"
     parts = prepare_run(params, DerivedScenario(params.scenario), tmp_path).built.root.graph.parts
     assert parts["string"].get_vocabulary() == ["[UNK]"]
