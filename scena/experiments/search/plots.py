@@ -15,7 +15,7 @@ MOST_CELLS = 20
 
 
 def write_plots(study: Any, folder: Path) -> list[Path]:
-    """Writes what there is to plot; returns the files."""
+    """Writes the plots; returns the files."""
     try:
         import matplotlib
         import optuna.visualization as html
@@ -50,7 +50,7 @@ def write_plots(study: Any, folder: Path) -> list[Path]:
 
 
 def grid_axes(trials: list[Any]) -> tuple[str, str] | None:
-    """The two parameters to draw a grid of: depth and factor where they are searched, else the only two there are."""
+    """The two parameters of the grid plot: depth and factor if they are searched, else the only two."""
     names = list(dict.fromkeys(name for trial in trials for name in trial.params))
     depth = [name for name in names if name.rpartition(".")[2] == "depth"]
     factor = [name for name in names if name.rpartition(".")[2] == "factor"]

@@ -78,7 +78,7 @@ def _range(name: str, text: str, numbers: list[float], log: bool) -> Axis:
 
 
 def _split(text: str) -> list[str]:
-    """Splits at commas that stand outside brackets."""
+    """Splits at commas outside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "[{") - (character in "]}")
@@ -113,7 +113,7 @@ class SearchSpace:
             raise ExperimentError(f"--search: {twice[0]} appears twice.")
 
     def draw(self, suggest: Callable[[Axis, bool], Value]) -> dict[str, Value]:
-        """The values of one trial: `suggest(axis, whole numbers only)` is asked for each parameter that exists."""
+        """The values of one trial; calls `suggest(axis, whole numbers only)` for each parameter that exists."""
         chosen: dict[str, Value] = {}
         while (axis := self._next(chosen)) is not None:
             chosen[axis.name] = suggest(axis, self._is_whole(axis, chosen))
@@ -128,7 +128,7 @@ class SearchSpace:
         yield from self._combine({}, self._finite_values)
 
     def first(self) -> dict[str, Value]:
-        """The first value of everything."""
+        """The first value of each axis."""
         return self.draw(lambda axis, whole: axis.values[0] if axis.choices else int(axis.low) if whole else axis.low)
 
     def check(self) -> None:
@@ -174,7 +174,7 @@ class SearchSpace:
             yield from self._combine({**chosen, axis.name: value}, values)
 
     def _next(self, chosen: dict[str, Value]) -> Axis | None:
-        """The next axis that exists and has no value yet: classes first, because they decide what else exists."""
+        """The next axis that exists and has no value yet: classes first, because other axes depend on them."""
         index = self._index(chosen)
         there = [axis for axis in self.axes if axis.name not in chosen and index.get(axis.name)]
         structural = [axis for axis in there if index.get(axis.name)[0].kind.form != LEAF]
@@ -221,7 +221,7 @@ class SearchSpace:
 
 
 def ready_space(name: str, root: Params, flags: list[str]) -> list[Axis]:
-    """The axes of a space that comes with Scena: `depth_factor`, for a scenario with a network of the zoo."""
+    """The axes of a predefined space: `depth_factor`, for a scenario with a network of the zoo."""
     if name != "depth_factor":
         raise ExperimentError(f"--space {name}: there is one ready space, depth_factor.")
     tree = current_tree(root, flags)

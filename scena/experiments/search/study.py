@@ -29,7 +29,7 @@ def import_optuna() -> Any:
 
 
 def storage_url(given: str | None, output: Path) -> str:
-    """Where the study is kept: a file beside the trials, unless another database is named."""
+    """The address of the study: a file beside the trials, unless --storage names another database."""
     return given if given is not None else f"sqlite:///{output.absolute() / STUDY_FILE}"
 
 

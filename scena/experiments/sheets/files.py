@@ -1,4 +1,4 @@
-"""Reading sheets of runs: xlsx, CSV and YAML."""
+"""Reads sheets of runs: xlsx, CSV and YAML."""
 
 import csv
 import io
@@ -132,7 +132,7 @@ def _yaml_run(entry: Section, document: Section, common: list[Flag], where: str)
 
 
 def _flags(values: Any, prefix: str, where: str) -> list[Flag]:
-    """Nested names become flags with dots, lists several words; null leaves a flag out, and `class` is the choice itself."""
+    """Nested names become flags with dots, lists several words; null skips a flag, and `class` is the choice itself."""
     if values is None:
         return []
     if not isinstance(values, Section):

@@ -48,7 +48,7 @@ class RunRegistry:
         self.directory = directory
 
     def read(self, key: str) -> Entry | None:
-        """What is known about a run; None if it has never been started."""
+        """The record of a run; None if it has never been started."""
         path = self._path(key)
         try:
             value = msgspec.json.decode(path.read_bytes())
@@ -61,13 +61,13 @@ class RunRegistry:
         return Entry(**msgspec.structs.asdict(stored))
 
     def write(self, key: str, entry: Entry) -> None:
-        """Keeps what is known about a run."""
+        """Stores the record of a run."""
         self.directory.mkdir(parents=True, exist_ok=True)
         value = asdict(entry)
         write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")
 
     def remove(self, key: str) -> None:
-        """Forgets a run."""
+        """Removes the record of a run."""
         self._path(key).unlink(missing_ok=True)
 
     def lock(self, key: str) -> int | None:

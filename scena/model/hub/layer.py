@@ -100,7 +100,7 @@ class SavedModelFeatures(keras.layers.Layer):
 
 
 class _Held:
-    """Keeps a loaded SavedModel alive without being looked into by Keras."""
+    """Keeps a loaded SavedModel alive and hides it from Keras' tracking."""
 
     def __init__(self, loaded: Any) -> None:
         self.loaded = loaded
@@ -148,7 +148,7 @@ class FeatureClassifier(keras.layers.Layer):
 
 
 def _endpoint(path: Path, loaded: Any) -> tuple[Any, str | None]:
-    """The function to call, and the name of its input where it has to be named."""
+    """The function to call, and the name of its input if it needs one."""
     if callable(loaded):
         return loaded.__call__, None
     if hasattr(getattr(loaded, "serve", None), "concrete_functions"):

@@ -55,7 +55,7 @@ class MarginHead(keras.layers.Layer):
         return cosine * self.s
 
     def with_margin(self, cosine: Any) -> Any:
-        """What takes the place of cos θ for the right class."""
+        """Replaces cos θ for the true class."""
         raise NotImplementedError(f"{type(self).__name__} must implement with_margin(self, cosine).")
 
     def compute_output_shape(self, embedding_shape: Any, labels_shape: Any = None) -> Any:
@@ -92,7 +92,7 @@ class ArcFace(MarginHead):
 
 @keras.saving.register_keras_serializable(package="scena")
 class CosFace(MarginHead):
-    """Takes a margin from the cosine: cos θ − m. Wang et al. 2018.
+    """Subtracts a margin from the cosine: cos θ − m. Wang et al. 2018.
 
     Args:
         n_classes: number of classes.

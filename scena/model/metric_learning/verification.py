@@ -1,4 +1,4 @@
-"""Verification: is it the same one? Scores of pairs, false accepts and rejects at each threshold, EER and TAR@FAR. Needs numpy only."""
+"""Verification of pairs: scores, false accepts and rejects at each threshold, EER and TAR@FAR. Needs numpy only."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from scena.model.errors import ModelError
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1024
-"""So many samples are compared with all others at a time, which bounds the memory."""
+"""Samples that are compared with all others at a time, which bounds the memory."""
 
 
 def pair_scores(

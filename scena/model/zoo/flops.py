@@ -1,4 +1,4 @@
-"""Counting what a network costs: floating point operations, two for each multiply-add of its convolutions and dense layers.
+"""Counts floating point operations of a network: two for each multiply-add of its convolutions and dense layers.
 
 Normalisation, activations and pooling are not counted, as is usual; layers of an algebra count as the real operation they run.
 """

@@ -1,4 +1,4 @@
-"""The words of the zoo as Keras layers: plain ones for the framework `tensorflow`, those of an algebra for the others."""
+"""The layers of the zoo in Keras: its own for the framework `tensorflow`, those of an algebra for the others."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can be set about a network of the zoo. No Keras here: `--help` reads this file."""
+"""Parameters of the networks of the zoo."""
 
 from enum import StrEnum
 
@@ -31,7 +31,7 @@ class DataFormat(StrEnum):
 
     @property
     def keras_name(self) -> str:
-        """As Keras calls it."""
+        """Its name in Keras."""
         return "channels_last" if self is DataFormat.NHWC else "channels_first"
 
 
