@@ -56,7 +56,7 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
 
 def no_momentum(optimizer: OptimizerParams, schedule: str) -> str:
     """The error for a schedule that changes the momentum of an optimizer without one."""
-    able = [cls for cls in subclasses(GradientOptimizerParams) if cls.cycled is not None]
+    able = [cls for cls in subclasses(GradientOptimizerParams) if cls.cycled is not None and not cls.__abstract__]
     return (
         f"{schedule} changes the momentum, and --optimizer {short_name(type(optimizer))} has none that can be changed. Add "
         f"--learning_rate.cycle_momentum False, or choose one of {', '.join(map(short_name, able))}."
