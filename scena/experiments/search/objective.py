@@ -1,4 +1,4 @@
-"""What is best for a model: asked in a process of its own, so that a search needs no TensorFlow.
+"""Asks a model which value selects its best version, in a separate process, so that a search needs no TensorFlow.
 
 `python -m scena.experiments.search.objective SCENARIO [--import …] [--flags]` prints the mode, min or max, and the name of the value.
 """
@@ -12,16 +12,16 @@ from scena.experiments.errors import ExperimentError
 
 
 def ask(python: str, words: list[str]) -> tuple[str, str]:
-    """The mode (min or max) and the name of the value that decides which model of this training is the best."""
+    """The mode (min or max) and the name of the value that selects the best model of this training."""
     done = subprocess.run(
         [python, "-m", "scena.experiments.search.objective", *words], capture_output=True, text=True, check=False
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
+        output = [line for line in done.stderr.splitlines() if line.strip()]
         raise ExperimentError(
-            f"The model cannot be made, so it cannot be asked what is best: {said[-1] if said else 'it said nothing'}. "
-            "Say it with --direction max or min."
+            f"The model cannot be created to ask for its best value: {output[-1] if output else 'no output'}. "
+            "Set it with --direction max or min."
         )
     found = json.loads(lines[-1])
     return str(found["mode"]), str(found["name"])
@@ -37,7 +37,7 @@ def settings(scenario: Any, params: Any) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Answers for the flags of a training."""
+    """Prints the answer for the flags of a training."""
     from scena.params import parse, parse_options, root_of
     from scena.scenario.finding import find_scenario
     from scena.scenario.imports import ImportOptions, import_modules

@@ -32,7 +32,7 @@ def draw_schedule(params: TrainerParams[Any, Any], data: Any, path: Path) -> str
     momentum = schedule.momentum
     second = None if momentum is None else ("momentum", epochs, np.asarray(momentum(at)).tolist())
     name = type(params.learning_rate).__name__
-    length = f"{steps} steps" if known else f"taken as {UNKNOWN_LENGTH} steps, because the data does not say"
+    length = f"{steps} steps" if known else f"{UNKNOWN_LENGTH} steps (assumed: the source does not know)"
     draw_curves(
         path,
         [("learning rate", epochs, rates.tolist())],
