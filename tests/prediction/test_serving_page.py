@@ -172,7 +172,7 @@ def test_a_person_gives_the_page_an_image(image: int, chromium: Browser, tmp_pat
     file.write_bytes(b"no picture")
     chromium.open(f"http://127.0.0.1:{image}/")
     chromium.choose_file("#file", file)
-    assert "The file 'upload' is not a picture" in chromium.text("#answer", "not a picture")
+    assert "The file 'upload' is not an image" in chromium.text("#answer", "not an image")
 
 
 @needs_chromium
