@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from scena.backends.base import backend
+from scena.errors import first_line
 from scena.model.state.archive import write_layer_file
 from scena.model.state.variables import global_seed_variables
 from scena.storage.run_layout import model_file, saved_model
@@ -81,6 +82,4 @@ def write_tensorflow_saved_model(target: Path, graph: keras.Model) -> None:
     try:
         tf.saved_model.save(module, str(target), signatures={"serving_default": serve})
     except AssertionError as error:  # TensorFlow does not know where a table or a variable comes from
-        raise ConversionError(
-            f"A layer holds something that TensorFlow cannot store: {first_line(error)}"
-        ) from error
+        raise ConversionError(f"A layer holds something that TensorFlow cannot store: {first_line(error)}") from error
