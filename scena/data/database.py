@@ -1,17 +1,20 @@
 """The data class of a scenario: specs of what the model sees, and pipelines made to them."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from scena.data.apply import SamplePipeline
 from scena.data.generator import as_generator
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
-from scena.data.pipeline import DataPipeline
+from scena.data.pipeline import DataPipeline, SamplePipeline
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
+from scena.data.stages.context import PipelineContext
 from scena.overriding import Overridable
 from scena.params.annotations import type_argument
+
+if TYPE_CHECKING:
+    from scena.data.tensorflow.transform import Transformation
 
 P = TypeVar("P", bound=DataBaseParams)
 _VARIABLE: Any = P
@@ -138,26 +141,24 @@ class DataBase(Overridable, Generic[P]):
                         seed: int = 0) -> DataPipeline:  # fmt: skip
         """A pipeline that turns `source` (generator params, a generator or an iterable of samples) into batches."""
         generator = as_generator(source, mode)
-        collator = Collator(*self.batch_specs(), self.padding_values(), mode, generator.whole_batches)
-        pipeline = DataPipeline(
-            mode,
-            pipeline_params,
-            source,
-            data_params=self.params,
+        context = PipelineContext(
+            mode=mode,
+            pipeline=pipeline_params,
+            data=self.params,
             processors=self.processors(pipeline_params),
-            collator=collator,
+            collator=Collator(*self.batch_specs(), self.padding_values(), mode, generator.whole_batches),
+            source=source,
             seed=seed,
             generator=generator,
         )
-        return self._transformed(pipeline)
+        if not self.transforms_batches:
+            return self._pipeline(context, None)
+        from scena.data.tensorflow.transform import Transformation
 
-    def _transformed(self, pipeline: DataPipeline) -> DataPipeline:
-        """The pipeline with the transformation of this class."""
-        if self.transforms_batches:
-            from scena.data.tensorflow.transform import Transformation
+        return self._pipeline(context, Transformation(self, mode, self.batch_specs(), seed))
 
-            pipeline.transformation = Transformation(self, pipeline.mode, self.batch_specs(), pipeline.seed)
-        return pipeline
+    def _pipeline(self, context: PipelineContext, transformation: "Transformation | None") -> DataPipeline:
+        return DataPipeline(context, transformation)
 
     def get_or_create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                                seed: int = 0) -> DataPipeline:  # fmt: skip

@@ -53,7 +53,7 @@ class DataProcessorParams(Params, abstract=True):
     modes: set[PipelineMode] = param(set(PipelineMode), help="modes in which the processor is applied")
 
 
-class DataProcessorPipelineParams(Params, abstract=True, builds=".apply:SamplePipeline"):
+class DataProcessorPipelineParams(Params, abstract=True, builds=".pipeline:SamplePipeline"):
     """Processors in the order in which they are applied."""
 
     def sequences(self) -> "list[SequentialProcessorPipelineParams]":

@@ -1,168 +1,57 @@
-"""A pipeline of one source in one mode: streams of batches with a position, and samples for debugging."""
+"""Pipelines: `DataPipeline` turns a source into streams of batches, `SamplePipeline` applies processors to samples."""
 
 import logging
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.base import Engine
 from scena.data.engines.cached_prefix import Progress, stored
 from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines.workers.engine import ParallelEngine
 from scena.data.errors import DataError
-from scena.data.generator import DataGenerator, is_one_shot
-from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
+from scena.data.generator import is_one_shot
+from scena.data.params import (
+    DataBaseParams,
+    DataGeneratorParams,
+    DataPipelineParams,
+    DataProcessorPipelineParams,
+    PipelineMode,
+)
 from scena.data.repeatability import changing_part, same_samples
 from scena.data.sample import Sample
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Shard, cut
+from scena.data.stream import BatchStream
 from scena.plugins import find
 
 if TYPE_CHECKING:
     from scena.data.benchmark import Clock
+    from scena.data.tensorflow.transform import Transformation
 
 logger = logging.getLogger("scena.data")
-
-BLOCK_SECONDS = 0.1
-
-
-class BatchStream:
-    """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
-
-    def __init__(
-        self, context: PipelineContext, batches: Iterator[Batch], cursor: Cursor, closed: Callable[[], None]
-    ) -> None:
-        self._context = context
-        self._skipped_before = len(context.skipped.identities) if context.skipped else 0
-        self._batches = batches
-        self._closed: Callable[[], None] | None = closed
-        self._ahead: deque[Batch] = deque()
-        self._thread: ThreadPoolExecutor | None = None
-        self._making: Future[None] | None = None
-        self._failure: Exception | None = None
-        self.cursor = cursor
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Batch:
-        if not self._available():
-            raise self._failure or StopIteration
-        batch = self._ahead.popleft()
-        self.cursor = batch.cursor
-        return batch
-
-    def take_block(self, max_batches: int) -> list[Batch]:
-        """Up to `max_batches` consecutive batches of one epoch with equal shapes; an empty list at the end.
-
-        It waits for one batch, and then no longer than a moment for more: a slow pipeline gives short blocks. An error is raised after
-        the batches that were made before it.
-        """
-        block: list[Batch] = []
-        deadline = time.monotonic() + BLOCK_SECONDS
-        while len(block) < max_batches and (not block or time.monotonic() < deadline) and self._available():
-            if block and (self._ahead[0].shapes() != block[0].shapes() or self._ahead[0].epoch != block[0].epoch):
-                break
-            block.append(next(self))
-        if not block and self._failure is not None:
-            raise self._failure
-        return block
-
-    def make_ahead(self, batches: int) -> None:
-        """Makes the next batches in a thread while the caller computes.
-
-        Not with a fixed number of processes: workers are ahead anyway, and without any a debugger is to find all in one thread.
-        """
-        if self._context.pipeline.num_processes is None and self._making is None:
-            self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="scena-batches")
-            self._making = self._thread.submit(self._make, batches)
-
-    def _available(self) -> bool:
-        """Whether there is a batch, if need be after making it."""
-        if self._making is not None:
-            self._making.result()
-            self._making = None
-        if not self._ahead and self._failure is None:
-            self._make(1)
-        return bool(self._ahead)
-
-    def _make(self, batches: int) -> None:
-        deadline = time.monotonic() + BLOCK_SECONDS
-        try:
-            while len(self._ahead) < batches and time.monotonic() < deadline:
-                self._ahead.append(next(self._batches))
-        except StopIteration:
-            pass
-        except Exception as error:
-            self._failure = error
-
-    @property
-    def skipped(self) -> list[str]:
-        """What was left out because of errors (on_error=skip), one line per sample."""
-        return self._context.skipped.identities[self._skipped_before :] if self._context.skipped else []
-
-    def close(self) -> None:
-        """Ends the stream and frees what it holds."""
-        if self._closed is not None:
-            if self._thread is not None:
-                self._thread.shutdown()
-            self._ahead.clear()
-            self._batches.close()  # type: ignore[attr-defined]
-            self._closed()
-            self._closed = None
-            if count := len(self.skipped):
-                which = "sample was" if count == 1 else "samples were"
-                mode = self._context.mode.value
-                logger.warning("%d %s left out of the %s data because of errors (on_error=skip).", count, which, mode)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 class DataPipeline:
     """Turns the samples of one source into batches. Order and content depend on (seed, epoch, index) only."""
 
-    def __init__(
-        self,
-        mode: PipelineMode,
-        params: DataPipelineParams,
-        source: Any,
-        *,
-        data_params: DataBaseParams,
-        processors: DataProcessorPipelineParams,
-        collator: Collator,
-        seed: int = 0,
-        generator: DataGenerator[Any] | None = None,
-    ) -> None:
-        self.mode = mode
-        self.params = params
-        self.source = source
-        self.seed = seed
-        self._context = PipelineContext(
-            mode=mode,
-            pipeline=params,
-            data=data_params,
-            processors=processors,
-            collator=collator,
-            seed=seed,
-            source=source,
-            generator=generator,
-        )
+    def __init__(self, context: PipelineContext, transformation: "Transformation | None" = None) -> None:
+        self.mode, self.params = context.mode, context.pipeline
+        self.source, self.seed = context.source, context.seed
+        self._context = context
+        self._transformation = transformation
+        self._changes: list[Callable[[Batch], Batch]] = []
         self._idle: list[Any] = []
         self._prepared = False
         self._shard: Shard | None = None
-        self.transformation: Any = None
-        """What the data class does to batches in TensorFlow (scena/data/tensorflow/transform.py), if it does something."""
-        self.change_batch: Callable[[Batch], Batch] | None = None
-        """Applied to each batch in this process, for what concerns batches as a whole; `batch.epoch` is the pass over the data."""
+
+    def map_batches(self, change: Callable[[Batch], Batch]) -> None:
+        """Applies `change` to each batch in this process; `batch.epoch` is the pass over the data. Call it before the first stream."""
+        self._changes.append(change)
 
     @property
     def interleaved(self) -> bool:
@@ -197,7 +86,7 @@ class DataPipeline:
             return None
         size = stages[-1].out_chunk_size
         batches = count // size if self.params.batch_drop_remainder else -(-count // size)
-        return batches if self.transformation is None else self.transformation.count(batches)
+        return batches if self._transformation is None else self._transformation.count(batches)
 
     def stream(self, cursor: Cursor | None = None, *, repeat: bool | None = None) -> BatchStream:
         """Batches from `cursor` on. `repeat` goes on with the next epoch; default: in training only."""
@@ -211,14 +100,12 @@ class DataPipeline:
                 f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or go on "
                 "from the end of an epoch."
             )
-        whole = self.change_batch is not None or self.transformation is not None
+        whole = bool(self._changes) or self._transformation is not None
         by_index = self._context.can_shard and self.params.engine == "python"
         divided = self._shard is not None and by_index and not whole
         self._context.shard = self._shard if divided else None
         engine = self._idle.pop() if self._idle else self._transformed_engine()
-        batches = engine.batches(cursor, repeat)
-        if self.change_batch is not None:
-            batches = _changed(batches, self.change_batch)
+        batches = self._changed(engine.batches(cursor, repeat))
         if self._shard is not None and not divided:
             batches = cut(batches, self._shard)
         return BatchStream(self._context, batches, cursor, lambda: self._idle.append(engine))
@@ -236,14 +123,11 @@ class DataPipeline:
             return []
         context = self._context.small(batch_size)
         engine: Any = InProcessEngine(context)
-        if self.transformation is not None:
+        if self._transformation is not None:
             from scena.data.tensorflow.transform import TransformEngine
 
-            engine = TransformEngine(engine, self.transformation)
-        made = engine.batches(Cursor(), repeat=False)
-        if self.change_batch is not None:
-            made = _changed(made, self.change_batch)
-        with closing(made):
+            engine = TransformEngine(engine, self._transformation)
+        with closing(self._changed(engine.batches(Cursor(), repeat=False))) as made:
             return list(islice(made, batches))
 
     def changing_part(self) -> tuple[str, str] | None:
@@ -281,12 +165,19 @@ class DataPipeline:
             self._context = stored(self._context, progress)
         self._prepared = True
 
+    def _changed(self, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+        with closing(batches):
+            for batch in batches:
+                for change in self._changes:
+                    batch = change(batch)
+                yield batch
+
     def _transformed_engine(self) -> Engine:
-        if self.transformation is None:
+        if self._transformation is None:
             return self._new_engine()
         from scena.data.tensorflow.transform import TransformEngine
 
-        return TransformEngine(self._new_engine(), self.transformation)
+        return TransformEngine(self._new_engine(), self._transformation)
 
     def _new_engine(self) -> Engine:
         engine: Engine = find("Engine", self.params.engine)(self._context)
@@ -299,9 +190,7 @@ class DataPipeline:
 
     def timed_context(self, clock: "Clock") -> PipelineContext:
         """The same pipeline for one process, measured by `clock`."""
-        context = self._context.copy()
-        context.clock = clock
-        return context
+        return replace(self._context, clock=clock)
 
     @contextmanager
     def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:
@@ -318,7 +207,44 @@ class DataPipeline:
             yield stream
 
 
-def _changed(batches: Iterator[Batch], change: Callable[[Batch], Batch]) -> Iterator[Batch]:
-    with closing(batches):  # type: ignore[type-var]
-        for batch in batches:
-            yield change(batch)
+class SamplePipeline:
+    """Applies a processor pipeline to samples, in order.
+
+    Example: `params.pre_proc.create(DataPipelineParams(limit=100), params).apply(samples)`
+    """
+
+    def __init__(
+        self,
+        params: DataProcessorPipelineParams,
+        pipeline_params: DataPipelineParams,
+        data_params: DataBaseParams,
+        mode: PipelineMode = PipelineMode.PREDICTION,
+        seed: int = 0,
+    ) -> None:
+        self.params = params
+        self.mode = mode
+        self.pipeline_params = pipeline_params
+        self.data_params = data_params
+        self.seed = seed
+
+    def apply(self, samples: Iterable[Sample] | DataGeneratorParams) -> Iterator[Sample]:
+        """The processed samples, one after the other, in order. In training mode each call is epoch 0."""
+        context = PipelineContext(
+            mode=self.mode,
+            pipeline=self.pipeline_params,
+            data=self.data_params,
+            processors=self.params,
+            collator=Collator({}, {}, {}, self.mode),
+            batching=False,
+            seed=self.seed,
+            source=samples,
+        )
+        if self.pipeline_params.num_processes:
+            engine = ParallelEngine(context, self.pipeline_params.num_processes)
+            try:
+                yield from engine.samples()
+            finally:
+                engine.close()
+            return
+        for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=False):
+            yield from chunk.samples

@@ -10,7 +10,8 @@ import numpy as np
 
 from scena.backends.base import Arrays, backend
 from scena.data.batch import Batch, Cursor
-from scena.data.pipeline import BatchStream, DataPipeline
+from scena.data.pipeline import DataPipeline
+from scena.data.stream import BatchStream
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.traced_checks import check_labels, label_counts

@@ -1,6 +1,6 @@
 """The data class of images with a class: decodes, augments and scales them, in Python or in tf.data."""
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scena.data.database import DataBase
 from scena.data.image.augment.params import (
@@ -19,6 +19,10 @@ from scena.data.params import (
 )
 from scena.data.pipeline import DataPipeline
 from scena.data.spec import ArraySpec
+from scena.data.stages.context import PipelineContext
+
+if TYPE_CHECKING:
+    from scena.data.tensorflow.transform import Transformation
 
 P = TypeVar("P", bound=ImageDataParams)
 
@@ -49,12 +53,15 @@ class ImageData(DataBase[P]):
 
     def create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                         seed: int = 0) -> DataPipeline:  # fmt: skip
-        """A pipeline of the chosen engine; the pipeline's `split` takes precedence over the source's."""
-        if isinstance(pipeline_params, ImagePipelineParams):
-            if pipeline_params.split is not None and "split" in getattr(type(source), "__params__", {}):
-                source = source.replace(split=pipeline_params.split)
-            if pipeline_params.engine.startswith("tf.data"):
-                from scena.data.tensorflow.image_pipeline import create_tensor_pipeline
-
-                return self._transformed(create_tensor_pipeline(self, mode, pipeline_params, source, seed))
+        """As `DataBase` makes it; the `split` of the pipeline takes precedence over that of the source."""
+        split = getattr(pipeline_params, "split", None)
+        if split is not None and "split" in getattr(type(source), "__params__", {}):
+            source = source.replace(split=split)
         return super().create_pipeline(mode, pipeline_params, source, seed=seed)
+
+    def _pipeline(self, context: PipelineContext, transformation: "Transformation | None") -> DataPipeline:
+        if context.pipeline.engine.startswith("tf.data"):
+            from scena.data.tensorflow.image_pipeline import check_tensor_pipeline
+
+            check_tensor_pipeline(context)
+        return super()._pipeline(context, transformation)

@@ -1,7 +1,7 @@
-"""What a process needs to do its part of a pipeline: source, processors, specs. Built alike here and in a worker."""
+"""The context of a pipeline: source, processors, specs and settings, the same here and in each worker."""
 
-import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scena.data.errors import DataError, SampleError
@@ -20,64 +20,59 @@ if TYPE_CHECKING:
     from scena.data.benchmark import Clock
 
 
+@dataclass(kw_only=True, eq=False)
 class PipelineContext:
-    """The source, the collator and the settings of one pipeline in one process."""
+    """Describes one pipeline, and does its part of it in one process.
 
-    def __init__(
-        self,
-        *,
-        mode: PipelineMode,
-        pipeline: DataPipelineParams,
-        data: DataBaseParams,
-        processors: DataProcessorPipelineParams,
-        collator: Collator | None,
-        seed: int,
-        source: Any,
-        generator: DataGenerator[Any] | None = None,
-        random_access: bool | None = None,
-        first_step: int = 0,
-        last_step: int | None = None,
-    ) -> None:
-        self.mode = mode
-        self.pipeline = pipeline
-        self.data = data
-        self.processors = processors
-        self.seed = seed
-        self.source = source
-        if generator is None and source is not None:  # not by its truth: that asks for a length, which it may not know
-            generator = as_generator(source, mode)
-        self.generator = generator
-        self.main_source = (
-            self.generator is None
-            or self.generator.main_process
-            or not (isinstance(source, Params) or is_shared(source))
-        )
+    The data class makes it, workers make the same from its fields (engines/workers/config.py), and `dataclasses.replace` makes
+    variants: a part of the processors, other settings, another source.
+    """
+
+    mode: PipelineMode
+    pipeline: DataPipelineParams
+    data: DataBaseParams
+    processors: DataProcessorPipelineParams
+    collator: Collator
+    source: Any
+    """Parameters, a generator or samples; None in a worker if the training process reads it."""
+    seed: int = 0
+    batching: bool = True
+    """Whether the pipeline ends in batches; else in samples."""
+    random_access: bool | None = None
+    """Whether the source is read by index; None: ask the generator."""
+    first_step: int = 0
+    last_step: int | None = None
+    """Which processors it runs, of those that apply in this mode; the others run before or after it."""
+    generator: DataGenerator[Any] | None = None
+    """The open source."""
+    skipped: Skipped | None = None
+    """Samples that failed, if the pipeline skips them. Variants share it."""
+    clock: "Clock | None" = None
+    """Measures what each part takes."""
+    shard: Shard | None = None
+    """The part of each batch that is made, if several processes share it; only where `can_shard`."""
+
+    def __post_init__(self) -> None:
+        if self.generator is None and self.source is not None:  # not by its truth, which may ask for an unknown length
+            self.generator = as_generator(self.source, self.mode)
+        local = not (isinstance(self.source, Params) or is_shared(self.source))
+        self.main_source = self.generator is None or self.generator.main_process or local
         """Whether the source stays in the training process (in a worker: it is not here)."""
-        if random_access is None:
-            random_access = self.generator is not None and has_random_access(self.generator)
-        self.random_access = random_access
-        self.batching = collator is not None
-        """Whether the pipeline ends in batches; else in samples."""
-        self.collator = collator or Collator({}, {}, {}, mode)
-        self.skipped = Skipped(pipeline.max_skipped) if pipeline.on_error == "skip" else None
-        self.first_step = first_step
-        self.last_step = last_step
-        self.steps: list[Step] = steps_of(processors, mode)[first_step:last_step]
-        """The processors that it runs: all that apply in this mode, unless some were done before."""
+        if self.random_access is None:
+            self.random_access = self.generator is not None and has_random_access(self.generator)
+        if self.skipped is None and self.pipeline.on_error == "skip":
+            self.skipped = Skipped(self.pipeline.max_skipped)
+        self.steps: list[Step] = steps_of(self.processors, self.mode)[self.first_step : self.last_step]
+        """The processors that it runs."""
+        single = self.collator.whole_batches or not (self.batching or self.pipeline.num_processes)
         self.stages: list[Stage] = plan_stages(
             self.steps,
             random_access=self.random_access and not self.main_source,
             main_source=self.main_source,
-            batch_size=1
-            if self.collator.whole_batches or not (self.batching or pipeline.num_processes)
-            else pipeline.batch_size,
-            bucketing=bool(pipeline.bucket_boundaries) and self.batching,
+            batch_size=1 if single else self.pipeline.batch_size,
+            bucketing=bool(self.pipeline.bucket_boundaries) and self.batching,
             skipping=self.skipped is not None,
         )
-        self.shard: Shard | None = None
-        """The part of each batch that is made, if several processes share it; only where `can_shard`."""
-        self.clock: Clock | None = None
-        """Measures what each part takes, if set before the processors are created."""
         self._chosen: Sequence[int] | None = None
         self._watch = self.watch(type(self.generator).__name__)
         self._order: tuple[int, Sequence[int]] = (-1, ())
@@ -89,27 +84,12 @@ class PipelineContext:
         only = self.stages[0]
         return len(self.stages) == 1 and only.parallel and only.batches and not self.collator.whole_batches
 
-    def copy(self) -> "PipelineContext":
-        """The same pipeline again, with the same source."""
-        return copy.copy(self)
-
     def small(self, batch_size: int | None) -> "PipelineContext":
         """The same pipeline without buckets and with smaller batches, unless each batch must have its full size."""
         changes: dict[str, Any] = {"bucket_boundaries": [], "bucket_batch_sizes": [], "bucket_by": None}
         if batch_size is not None and not self.pipeline.batch_drop_remainder:
             changes["batch_size"] = min(batch_size, self.pipeline.batch_size)
-        context = PipelineContext(
-            mode=self.mode,
-            pipeline=self.pipeline.replace(**changes),
-            data=self.data,
-            processors=self.processors,
-            collator=self.collator,
-            seed=self.seed,
-            source=self.source,
-            generator=self.generator,
-            first_step=self.first_step,
-            last_step=self.last_step,
-        )
+        context = replace(self, pipeline=self.pipeline.replace(**changes), skipped=None, shard=None)
         context.collect_skipped()
         return context
 
@@ -119,35 +99,14 @@ class PipelineContext:
         own_order = getattr(type(self.generator), "epoch_order", None)
         if self.random_access and own_order is not DataGenerator.epoch_order:
             changes["limit"] = None  # the source chooses what an epoch consists of, and that is limited then
-        context = PipelineContext(
-            mode=self.mode,
-            pipeline=self.pipeline.replace(**changes),
-            data=self.data,
-            processors=self.processors,
-            collator=None,
-            seed=self.seed,
-            source=self.source,
-            generator=self.generator,
-            last_step=count,
-        )
-        context.skipped = self.skipped
-        return context
+        pipeline, collator = self.pipeline.replace(**changes), Collator({}, {}, {}, self.mode)
+        return replace(self, pipeline=pipeline, collator=collator, batching=False, last_step=count, shard=None)
 
     def rest(self, count: int, source: Any) -> "PipelineContext":
-        """All but the first `count` processors, on samples that these have made."""
+        """All but the first `count` processors, on the samples that these made."""
         generated = any(step.generating for step in self.steps[:count])
-        context = PipelineContext(
-            mode=self.mode,
-            pipeline=self.pipeline.replace(limit=None) if generated else self.pipeline,
-            data=self.data,
-            processors=self.processors,
-            collator=self.collator,
-            seed=self.seed,
-            source=source,
-            first_step=count,
-        )
-        context.skipped = self.skipped
-        return context
+        pipeline = self.pipeline.replace(limit=None) if generated else self.pipeline
+        return replace(self, pipeline=pipeline, source=source, generator=None, random_access=None, first_step=count)
 
     def chosen(self) -> Sequence[int]:
         """The samples of a source with random access that are read: all, or those of the limit."""
@@ -162,7 +121,7 @@ class PipelineContext:
         return self._order[1]
 
     def new_order(self, epoch: int) -> Sequence[int]:
-        """The same for any thread: nothing is kept."""
+        """The same, safe to call from any thread."""
         return epoch_indices(self.generator, self.chosen(), self.pipeline, self.mode, self.seed, epoch)
 
     def random(self, epoch: int) -> SampleRandom:
@@ -191,7 +150,7 @@ class PipelineContext:
             yield self.received(sample, index)
 
     def watch(self, maker: str) -> ReuseWatch | None:
-        """Looks for arrays that are used again; None where each sample is a batch, and done with before the next one is made."""
+        """Detects arrays that are reused for the next sample; None where each sample is a batch of its own."""
         return ReuseWatch(maker) if self.pipeline.batch_size > 1 else None
 
     def received(self, sample: Any, index: int) -> Sample:
@@ -228,12 +187,12 @@ class PipelineContext:
         chunk.offsets = [ordinal - base for ordinal in kept]
 
     def collect_skipped(self) -> None:
-        """For a worker: samples that are left out are collected until `take_skipped`."""
+        """In a worker: collects skipped samples until `take_skipped`, without logging them."""
         if self.skipped is not None:
             self.skipped.silent = True
 
     def take_skipped(self) -> list[str]:
-        """What was left out since the last call (in a worker)."""
+        """The samples skipped since the last call (in a worker)."""
         if self.skipped is None or not self.skipped.silent or not self.skipped.identities:
             return []
         taken, self.skipped.identities = self.skipped.identities, []

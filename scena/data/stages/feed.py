@@ -1,6 +1,6 @@
 """Which samples a pipeline reads, and in which order: limits, shuffling, the shard of one process, and where each stage starts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -75,9 +75,9 @@ class Shard:
         return batch
 
 
-def cut(batches: Iterator[Batch], shard: Shard) -> Iterator[Batch]:
+def cut(batches: Generator[Batch, None, None], shard: Shard) -> Generator[Batch, None, None]:
     """Parts of whole batches, for pipelines that cannot leave out what belongs to others."""
-    with closing(batches):  # type: ignore[type-var]
+    with closing(batches):
         for batch in batches:
             rows = shard.take(range(batch.size))
             part = slice(rows.start, rows.stop)

@@ -6,7 +6,7 @@ parsing, decoding, augmentation and batching run in TensorFlow's threads. This m
 
 import math
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,52 +14,34 @@ import tensorflow as tf
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import InProcessEngine, empty
 from scena.data.errors import DataError
-from scena.data.generator import as_generator
 from scena.data.image.augment.operations import Cropping, OperationList, Resize
-from scena.data.image.augment.params import AugmentParams, ImagePipelineParams
+from scena.data.image.augment.params import AugmentParams
 from scena.data.params import PipelineMode
-from scena.data.pipeline import DataPipeline
 from scena.data.sources.records import ImageRecords
-from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.rng import keys_of
 from scena.data.stages.sample_cache import StoredSamples
 from scena.data.tensorflow import augment_ops as tensors
 from scena.params.errors import ParamsError
 
-if TYPE_CHECKING:
-    from scena.data.image.database import ImageData
-
 _MARGIN = 2
 _AHEAD_BYTES = 1 << 28
 
 
-def create_tensor_pipeline(data: "ImageData[Any]", mode: PipelineMode, params: ImagePipelineParams, source: Any,
-                           seed: int) -> DataPipeline:  # fmt: skip
-    """The pipeline of `engine=tf.data`; raises ParamsError for what only the Python pipeline can do."""
+def check_tensor_pipeline(context: PipelineContext) -> None:
+    """Raises ParamsError for what only the engine `python` can do."""
+    params: Any = context.pipeline
     if params.engine == "tf.data.interleave" and (params.preload or params.cache_dir):
         raise ParamsError("what is kept in memory or on disk is read by index: use --train.engine tf.data with it.")
-    generator = as_generator(source, mode)
-    if not isinstance(generator, ImageRecords):
+    if not isinstance(context.generator, ImageRecords):
         raise ParamsError(
-            f"engine={params.engine} reads image records (ImageRecords). Received: {type(generator).__name__}; write records with "
-            "`scena records write` or `convert`, or use engine=python."
+            f"engine={params.engine} reads image records (ImageRecords). Received: {type(context.generator).__name__}; write records "
+            "with `scena records write` or `convert`, or use engine=python."
         )
-    if any(True for _ in data.params.pre_proc):
+    if any(True for _ in context.data.pre_proc):
         raise ParamsError(f"engine={params.engine} does not run processors in Python (pre_proc): use engine=python.")
     if params.bucket_boundaries or params.on_error != "raise":
         raise ParamsError(f"engine={params.engine} has no buckets and no on_error=skip: use engine=python.")
-    collator = Collator(*data.batch_specs(), data.padding_values(), mode)
-    return DataPipeline(
-        mode,
-        params,
-        source,
-        data_params=data.params,
-        processors=data.processors(params),
-        collator=collator,
-        seed=seed,
-        generator=generator,
-    )
 
 
 class TensorEngine:

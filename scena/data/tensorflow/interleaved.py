@@ -69,10 +69,10 @@ class InterleavedEngine(TensorEngine):
             return elements
         from scena.data.tensorflow.service import served
 
-        def context(numbered: Any) -> Any:
+        def decode(numbered: Any) -> Any:
             return self._decoded(numbered, options=False)
 
-        return served(chunks, context, self._service)
+        return served(chunks, decode, self._service)
 
     def _chosen(self) -> tuple[list[Any], Any]:
         """(file, compression, number of its first record) for each file, and which records are used; None: all."""

@@ -137,5 +137,5 @@ class ClassificationPipelines(ImagePipelines):
         if self.train.sizes:
             from scena.scenario.classification.growing import GrowingPictures
 
-            pipeline.change_batch = GrowingPictures(self.train.sizes, self.train.stage_epochs)
+            pipeline.map_batches(GrowingPictures(self.train.sizes, self.train.stage_epochs))
         return pipeline

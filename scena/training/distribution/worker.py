@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.data.batch import Cursor
-from scena.data.pipeline import BatchStream
+from scena.data.stream import BatchStream
 from scena.training.distribution.control_channel import Command, ControlChannel
 from scena.training.distribution.replica_group import train_block, validate
 from scena.training.errors import TrainingError, TrainingInterrupted

@@ -1,22 +1,71 @@
-"""What a worker is told: parameters as plain trees, and the modules whose classes they are. It comes from the parent only.
+"""The context of a pipeline on its way to a worker: parameters as plain trees, and the modules whose classes they are.
 
 A module name is never taken from a file: the parent has the classes, and sends the names of their modules.
 """
 
+import dataclasses
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
 
 from scena.data.errors import DataError
+from scena.data.generator import is_shared
 from scena.data.params import PipelineMode
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
+from scena.data.stages.context import PipelineContext
 from scena.params.declare import Params
 from scena.params.tree import build, to_raw
+
+STAYS = {"generator", "skipped", "clock", "shard"}
+"""The fields of a context that each process has for itself."""
 
 
 class NotImportableError(DataError):
     """A class that a worker process cannot import."""
+
+
+def stored_context(context: PipelineContext) -> dict[str, Any]:
+    """The fields of a context as plain values.
+
+    Raises:
+        NotImportableError: a worker cannot import a class that it needs.
+    """
+    fields = [field.name for field in dataclasses.fields(context) if field.name not in STAYS]
+    return {name: _stored(getattr(context, name)) for name in fields if name != "source" or not context.main_source}
+
+
+def restored_context(stored: dict[str, Any]) -> PipelineContext:
+    """The context that `stored_context` described. What it skips is collected for the parent."""
+    mode = PipelineMode(stored["mode"])
+    fields = {name: _restored(value, mode) for name, value in stored.items()}
+    context = PipelineContext(**{"source": None, **fields, "mode": mode})
+    context.collect_skipped()
+    return context
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, Params):
+        return {"params": stored_params(value)}
+    if isinstance(value, Collator):
+        return {"collator": stored_collator(value)}
+    if is_shared(value):
+        return {"cache": [value.descriptor, None if value.path is None else str(value.path)]}
+    return value
+
+
+def _restored(value: Any, mode: PipelineMode) -> Any:
+    match value:
+        case {"params": stored}:
+            return restored_params(stored)
+        case {"collator": stored}:
+            return restored_collator(stored, mode)
+        case {"cache": [descriptor, path]}:
+            from scena.data.stages.sample_cache import StoredSamples  # most workers do not need it
+
+            return StoredSamples(descriptor, mode, None if path is None else Path(path))
+    return value
 
 
 def stored_params(params: Params) -> list[Any]:

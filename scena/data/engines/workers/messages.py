@@ -1,4 +1,4 @@
-"""What the parent and its worker processes say to each other. Small: samples and batches travel in shared memory, never in a message."""
+"""The messages between the parent and its worker processes. Samples and batches travel in shared memory, never in a message."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,20 +50,10 @@ class Stored(msgspec.Struct, array_like=True, gc=False):
 class Configuration(Message):
     """The first message to a process: how to build its part of the pipeline."""
 
-    mode: str
-    seed: int
+    context: dict[str, Any]
+    """The fields of the pipeline's context (see config.py)."""
     group: int
-    pipeline: Any
-    data: Any
-    processors: Any
-    collator: dict[str, Any] | None
-    source: Any
-    """Parameters of the source; None if it is elsewhere."""
-    store: tuple[int, str | None] | None
-    """Descriptor and path of the file that holds the samples (no path: it is in memory); None if a source makes them."""
-    first_step: int
-    last_step: int | None
-    random_access: bool
+    """Chunks of a message at most."""
     die_with_thread: bool
     """Whether the process may ask the kernel to end with the thread that started it."""
     stage_index: int | None = None

@@ -13,7 +13,7 @@ import weakref
 import msgspec
 
 from scena.data.engines.workers.channel import Channel
-from scena.data.engines.workers.config import stored_collator, stored_params
+from scena.data.engines.workers.config import stored_context
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
 from scena.data.engines.workers.messages import Configuration, Message
 from scena.data.engines.workers.streams import StreamServer
@@ -90,10 +90,16 @@ class WorkerPool:
         self.streams: dict[int, Member] = {}
         members: list[Member] = []
         self._finalizer = weakref.finalize(self, _close, members, self.memory)
-        config = _config(context, self.group)
+        config = Configuration(
+            stored_context(context),
+            self.group,
+            # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.
+            die_with_thread=threading.current_thread() is threading.main_thread(),
+        )
+        shared = (context.source.descriptor,) if is_shared(context.source) else ()
         if any(stage.parallel for stage in context.stages):
             for number in range(processes):
-                self.workers.append(_start(f"worker {number}", config, self.memory))
+                self.workers.append(_start(f"worker {number}", config, self.memory, shared))
                 members.append(self.workers[-1])
         for stage_index, stage in enumerate(context.stages):
             if not stage.parallel:
@@ -102,7 +108,7 @@ class WorkerPool:
                 self.streams[stage_index] = (
                     _start_thread(context, stage_index, self.group, self.memory)
                     if local
-                    else _start(name, msgspec.structs.replace(config, stage_index=stage_index), self.memory)
+                    else _start(name, msgspec.structs.replace(config, stage_index=stage_index), self.memory, shared)
                 )
                 members.append(self.streams[stage_index])
 
@@ -133,31 +139,10 @@ def _close(members: list[Member], memory: SharedMemory) -> None:
     memory.close()
 
 
-def _config(context: PipelineContext, group: int) -> Configuration:
-    shared = is_shared(context.source)
-    return Configuration(
-        mode=context.mode.value,
-        seed=context.seed,
-        group=group,
-        pipeline=stored_params(context.pipeline),
-        data=stored_params(context.data),
-        processors=stored_params(context.processors),
-        collator=stored_collator(context.collator) if context.batching else None,
-        source=None if context.main_source or shared else stored_params(context.source),
-        store=(context.source.descriptor, context.source.path and str(context.source.path)) if shared else None,
-        first_step=context.first_step,
-        last_step=context.last_step,
-        random_access=context.random_access,
-        # The kernel signals the end of the starting *thread*: only the main one lives as long as the process.
-        die_with_thread=threading.current_thread() is threading.main_thread(),
-    )
-
-
-def _start(name: str, config: Configuration, memory: SharedMemory) -> Member:
+def _start(name: str, config: Configuration, memory: SharedMemory, shared: tuple[int, ...]) -> Member:
     ours, theirs = Channel.pair()
     life, held = os.pipe()
     descriptors = (theirs.fileno(), life, memory.descriptor)
-    shared = (config.store[0],) if config.store is not None else ()
     path = "\x1f".join(os.path.abspath(entry or os.curdir) for entry in sys.path)
     environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
     process = subprocess.Popen(

@@ -8,7 +8,6 @@ import signal
 import socket
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 
@@ -28,12 +27,13 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
     if config.die_with_thread:
         _die_with_parent(parent)
     from scena.data.engines.workers.channel import describe_failure
+    from scena.data.engines.workers.config import restored_context
     from scena.data.engines.workers.memory import SharedMemory
     from scena.data.engines.workers.streams import StreamServer
     from scena.data.engines.workers.tasks import TaskServer
 
     try:
-        context = _context(config)
+        context = restored_context(config.context)
         memory = SharedMemory(memory_descriptor)
         server: Any
         if config.stage_index is None:
@@ -49,36 +49,6 @@ def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, 
         server.run()
     except OSError:  # the parent closed its end while we wrote
         return
-
-
-def _context(config: Any) -> Any:
-    from scena.data.engines.workers.config import restored_collator, restored_params
-    from scena.data.params import PipelineMode
-    from scena.data.stages.context import PipelineContext
-
-    mode = PipelineMode(config.mode)
-    source: Any = None
-    if config.store is not None:
-        from scena.data.stages.sample_cache import StoredSamples
-
-        descriptor, path = config.store
-        source = StoredSamples(descriptor, mode, None if path is None else Path(path))
-    elif config.source is not None:
-        source = restored_params(config.source)
-    context = PipelineContext(
-        mode=mode,
-        pipeline=restored_params(config.pipeline),
-        data=restored_params(config.data),
-        processors=restored_params(config.processors),
-        collator=None if config.collator is None else restored_collator(config.collator, mode),
-        seed=config.seed,
-        source=source,
-        random_access=config.random_access,
-        first_step=config.first_step,
-        last_step=config.last_step,
-    )
-    context.collect_skipped()
-    return context
 
 
 def _end_with_parent(descriptor: int) -> None:
