@@ -1,8 +1,12 @@
-"""The nodes of the router: ordered inboxes of bounded capacity, the events between them, and the queue for the consumer."""
+"""The nodes of the router, one for each stage: ordered inboxes of bounded capacity, and the events between them.
+
+Nodes know the node after them and the `Dispatcher`, which gives tasks to workers; nothing of the router.
+"""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from scena.data.engines.workers.channel import raised
 from scena.data.engines.workers.memory import SlotPool
@@ -20,65 +24,9 @@ from scena.data.engines.workers.messages import (
     StageFailed,
     Stored,
     Task,
+    TaskFailed,
 )
-
-if TYPE_CHECKING:
-    from scena.data.engines.workers.pool import Member
-    from scena.data.engines.workers.router import Router
-
-
-MEMORY_BYTES = 1 << 28
-"""Batches are prepared ahead up to `prefetch`, or to this much memory if that is less."""
-
-
-class FinalQueue:
-    """Batches that wait for the consumer, in order, and the ends of epochs between them."""
-
-    def __init__(self, router: "Router") -> None:
-        self._router = router
-        self._ready: deque[Any] = deque()
-        self._count = 0
-        self._size = 0.0
-
-    def measured(self, size: float) -> None:
-        """Learns how large a batch is."""
-        self._size = max(size, 0.9 * self._size)
-
-    def _limit(self) -> int:
-        limit = self._router.limit
-        if self._size:
-            limit = max(min(limit, int(MEMORY_BYTES / self._size)), len(self._router.pool.workers) + 1)
-        return limit
-
-    def capacity(self) -> int:
-        """Batches that may still be prepared."""
-        return self._limit() - self._count
-
-    def below_low_water(self) -> bool:
-        """Whether it is time to prepare more."""
-        return 4 * self._count <= 3 * self._limit()
-
-    def accept(self, event: Any) -> None:
-        """Takes what the last node gives."""
-        self._count += self._cost(event)
-        self._ready.append(event)
-
-    def take(self) -> Any:
-        """The next event, or None."""
-        if not self._ready:
-            return None
-        event = self._ready.popleft()
-        self._count -= self._cost(event)
-        return event
-
-    def _cost(self, event: Any) -> int:
-        return len(event.chunks) if isinstance(event, Group) else 1
-
-    def drop(self) -> None:
-        """Gives back slots that nobody will read."""
-        for event in self._ready:
-            give_back(self._router.pool.slots, event)
-        self._ready.clear()
+from scena.data.engines.workers.pool import Member, WorkerPool
 
 
 @dataclass(slots=True)
@@ -127,6 +75,86 @@ TASKS_PER_WORKER = 2
 TARGET_SECONDS = 0.1
 """A task should take about this long: batches are grouped, so that messages cost little."""
 TARGET_BYTES = 1 << 22
+MEMORY_BYTES = 1 << 28
+"""Batches are prepared ahead up to `prefetch`, or to this much memory if that is less."""
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A position in the order of results; `event` is None until the result is known."""
+
+    node: "ParallelNode"
+    group: Group | None
+    event: Any = None
+
+
+class Dispatcher:
+    """Gives tasks to workers and takes their results; what all nodes share.
+
+    Args:
+        pool: the workers and the slots.
+        skip: receives the samples that workers skipped.
+    """
+
+    def __init__(self, pool: WorkerPool, skip: Callable[[list[str]], None]) -> None:
+        self.generation = pool.next_generation()
+        self.slots = pool.slots
+        self.skip = skip
+        self.most_chunks = pool.group
+        """Chunks of a task, or of a message, at most."""
+        self.chunks = 1
+        """Chunks of a task now."""
+        self._tasks: dict[Member, dict[int, Entry]] = {worker: {} for worker in pool.workers}
+        self._count = 0
+
+    @property
+    def workers(self) -> int:
+        """The number of workers for parallel stages."""
+        return len(self._tasks)
+
+    def free_worker(self) -> Member | None:
+        """The worker with the fewest tasks, None if all have enough."""
+        member = min(self._tasks, key=lambda worker: len(self._tasks[worker]))
+        return member if len(self._tasks[member]) < TASKS_PER_WORKER else None
+
+    def send(self, member: Member, entry: Entry, group: Group, stage_index: int) -> None:
+        """Gives a task to a worker; its result arrives in `entry`."""
+        self._count += 1
+        self._tasks[member][self._count] = entry
+        chunks = [ChunkRange(one.number, one.first, one.stop, one.indices) for one in group.chunks]
+        slot = self.slots.take()
+        member.send(Task(self.generation, self._count, stage_index, group.epoch, slot, group.source, chunks))
+
+    def ended(self, member: Member, message: Done | TaskFailed) -> None:
+        """Takes the result of a task; that of an earlier run is dropped."""
+        for slot in message.freed:
+            self.slots.give(slot)
+        entry = self._tasks[member].pop(message.task, None) if message.generation == self.generation else None
+        if isinstance(message, TaskFailed):
+            self.slots.give(message.slot)
+            if entry is not None:
+                entry.event = Failed(raised(member.name, message.failure))
+        elif entry is None:
+            self.slots.give(message.result.slot)
+        else:
+            entry.node.finish(entry, message)
+            if message.skipped:
+                self.skip(message.skipped)
+
+    def adapt(self, seconds: float, size: float) -> None:
+        """Chooses how many chunks a task has, given what one takes."""
+        wanted = min(TARGET_SECONDS / max(seconds, 1e-6), TARGET_BYTES / max(size, 1.0))
+        self.chunks = int(max(1, min(self.most_chunks, wanted)))
+
+    def describe(self) -> str:
+        """Describes the running tasks for the stall warning."""
+        texts = []
+        for member, tasks in self._tasks.items():
+            for entry in list(tasks.values())[:1]:
+                if entry.group is not None and (chunks := entry.group.chunks):
+                    last = chunks[-1].stop - 1
+                    texts.append(f"The {member.name} is at samples {chunks[0].first} to {last} of its epoch.")
+        return " ".join(texts)
 
 
 class Following(Protocol):
@@ -136,120 +164,147 @@ class Following(Protocol):
         """Takes the next event of the stream."""
 
     def capacity(self) -> int:
-        """Chunks that it has room for."""
+        """Chunks that may still come."""
         ...
 
+    def measured(self, size: float) -> None:
+        """Learns how many bytes a chunk has."""
 
-@dataclass(slots=True, eq=False)
-class Entry:
-    """A place in the order of results."""
 
-    node: "ParallelNode"
-    group: Group | None
-    event: Any = None
+class FinalQueue:
+    """Batches that wait for the consumer, in order, and the ends of epochs between them.
 
-    def finish(self, done: Done) -> None:
-        """The task is done; its results are in a slot."""
-        assert self.group is not None
-        chunks = [ChunkRange(one.number, one.first, one.stop, None, one.after) for one in self.group.chunks]
-        self.event = Group(self.group.epoch, done.result, chunks)
-        self.node.measured(done.seconds / len(chunks), done.size / len(chunks))
-        if done.skipped:
-            self.node.router.skip(done.skipped)
+    Args:
+        dispatcher: knows the workers and the slots.
+        prefetch: batches that are prepared ahead.
+    """
 
-    def fail(self, error: BaseException) -> None:
-        """The task failed."""
-        self.event = Failed(error)
+    def __init__(self, dispatcher: Dispatcher, prefetch: int) -> None:
+        self._slots = dispatcher.slots
+        self._least = dispatcher.workers + 1
+        self._most = max(prefetch, self._least)
+        self._ready: deque[Any] = deque()
+        self._count = 0
+        self._size = 0.0
+
+    def measured(self, size: float) -> None:
+        self._size = max(size, 0.9 * self._size)
+
+    def _limit(self) -> int:
+        return max(min(self._most, int(MEMORY_BYTES / self._size)), self._least) if self._size else self._most
+
+    def capacity(self) -> int:
+        return self._limit() - self._count
+
+    def below_low_water(self) -> bool:
+        """Whether it is time to prepare more."""
+        return 4 * self._count <= 3 * self._limit()
+
+    def accept(self, event: Any) -> None:
+        self._count += self._cost(event)
+        self._ready.append(event)
+
+    def take(self) -> Any:
+        """The next event, or None."""
+        if not self._ready:
+            return None
+        event = self._ready.popleft()
+        self._count -= self._cost(event)
+        return event
+
+    def _cost(self, event: Any) -> int:
+        return len(event.chunks) if isinstance(event, Group) else 1
+
+    def drop(self) -> None:
+        """Gives back slots that nobody will read."""
+        for event in self._ready:
+            give_back(self._slots, event)
+        self._ready.clear()
 
 
 class ParallelNode:
     """Gives groups to the workers, and their results on in order."""
 
-    def __init__(self, router: "Router", stage_index: int) -> None:
-        self.router = router
-        self.stage_index = stage_index
-        self.following: Following
-        self.inbox: deque[Any] = deque()
+    def __init__(self, dispatcher: Dispatcher, following: Following, stage_index: int, *, last: bool) -> None:
+        self._dispatcher = dispatcher
+        self._following = following
+        self._stage_index = stage_index
+        self._last = last
+        self._inbox: deque[Any] = deque()
         self._order: deque[Entry] = deque()
         self._running = 0
-        self._next = 0
-        self._inner = stage_index < len(router.context.stages) - 1
         self._seconds = 0.0
 
     def wants(self) -> bool:
         """Whether it has use for more input."""
-        return len(self.inbox) < 2 and self.capacity() > 0
+        return len(self._inbox) < 2 and self.capacity() > 0
 
     def capacity(self) -> int:
-        """Chunks that may still come."""
-        waiting = sum(len(event.chunks) for event in self.inbox if isinstance(event, Group))
-        if self._inner:
-            return 2 * len(self.router.pool.workers) * max(1, self.router.group) + 2 - waiting - self._running
-        return self.following.capacity() - waiting - self._running
+        waiting = sum(len(event.chunks) for event in self._inbox if isinstance(event, Group)) + self._running
+        if self._last:
+            return self._following.capacity() - waiting
+        return 2 * self._dispatcher.workers * max(1, self._dispatcher.chunks) + 2 - waiting
 
     def accept(self, event: Any) -> None:
-        """Takes the next event of the stream."""
-        self.inbox.append(event)
+        self._inbox.append(event)
+
+    def measured(self, size: float) -> None:
+        """Only the last queue needs it."""
 
     def pump(self) -> None:
-        """Hands out tasks while workers are free and there is room for results; passes on what is finished."""
+        """Hands out tasks while workers are free and there is capacity for results; passes on what is finished."""
         while self._order and self._order[0].event is not None:
             entry = self._order.popleft()
             if entry.group is not None:
                 self._running -= len(entry.group.chunks)
-            self.following.accept(entry.event)
-        while self.inbox:
-            if isinstance(self.inbox[0], Group):
-                given = self.router.given
-                member = min(given, key=lambda worker: len(given[worker]))
-                full = self._inner and self.following.capacity() <= self._running
-                if len(given[member]) >= TASKS_PER_WORKER or full:
+            self._following.accept(entry.event)
+        while self._inbox:
+            if isinstance(self._inbox[0], Group):
+                member = self._dispatcher.free_worker()
+                full = not self._last and self._following.capacity() <= self._running
+                if member is None or full:
                     return
-                self._send(member, self.inbox.popleft())
+                group = self._inbox.popleft()
+                entry = Entry(self, group)
+                self._order.append(entry)
+                self._running += len(group.chunks)
+                self._dispatcher.send(member, entry, group, self._stage_index)
             else:
-                event = self.inbox.popleft()
+                event = self._inbox.popleft()
                 if self._order:
                     self._order.append(Entry(self, None, event))
                 else:
-                    self.following.accept(event)
+                    self._following.accept(event)
 
-    def _send(self, member: "Member", group: Group) -> None:
-        router = self.router
-        router.tasks += 1
-        number = router.tasks
-        entry = Entry(self, group)
-        self._order.append(entry)
-        self._running += len(group.chunks)
-        router.given[member][number] = entry
-        chunks = [ChunkRange(one.number, one.first, one.stop, one.indices) for one in group.chunks]
-        slot = router.pool.slots.take()
-        member.send(Task(router.generation, number, self.stage_index, group.epoch, slot, group.source, chunks))
-
-    def measured(self, seconds: float, size: float) -> None:
-        """Learns how long a chunk takes; groups light ones."""
+    def finish(self, entry: Entry, done: Done) -> None:
+        """A task is done, and its results are in a slot; learns how long a chunk takes."""
+        assert entry.group is not None
+        chunks = [ChunkRange(one.number, one.first, one.stop, None, one.after) for one in entry.group.chunks]
+        entry.event = Group(entry.group.epoch, done.result, chunks)
+        seconds, size = done.seconds / len(chunks), done.size / len(chunks)
         self._seconds = 0.5 * self._seconds + 0.5 * seconds if self._seconds else seconds
-        if self.stage_index == 0:
-            wanted = min(TARGET_SECONDS / max(self._seconds, 1e-6), TARGET_BYTES / max(size, 1.0))
-            self.router.group = int(max(1, min(self.router.pool.group, wanted)))
-        if not self._inner:
-            self.router.final.measured(size)
+        if self._stage_index == 0:
+            self._dispatcher.adapt(self._seconds, size)
+        self._following.measured(size)
 
     def drop(self) -> None:
         """Gives back slots that nobody will read."""
-        for event in [*self.inbox, *(entry.event for entry in self._order)]:
-            give_back(self.router.pool.slots, event)
+        for event in [*self._inbox, *(entry.event for entry in self._order)]:
+            give_back(self._dispatcher.slots, event)
 
 
 class SerialNode:
     """Passes everything to the one process of its stage, and on what comes back."""
 
-    def __init__(self, router: "Router", stage_index: int, member: "Member") -> None:
-        self.router = router
-        self.stage_index = stage_index
+    def __init__(
+        self, dispatcher: Dispatcher, following: Following, stage_index: int, member: Member, *, source: bool
+    ) -> None:
         self.member = member
-        self.following: Following
-        self.inbox: deque[Any] = deque()
-        self._source = router.context.stages[stage_index].source
+        self._dispatcher = dispatcher
+        self._following = following
+        self._stage_index = stage_index
+        self._source = source
+        self._inbox: deque[Any] = deque()
         self._unread = 0
         self._granted = 0
         self._epochs = 0
@@ -259,53 +314,53 @@ class SerialNode:
 
     def wants(self) -> bool:
         """Whether it has use for more input."""
-        return self._epochs < 2 if self._source else len(self.inbox) < 2 and self.capacity() > 0
+        return self._epochs < 2 if self._source else len(self._inbox) < 2 and self.capacity() > 0
 
     def capacity(self) -> int:
-        """Chunks that may still come."""
-        waiting = sum(len(event.chunks) for event in self.inbox if isinstance(event, Group))
-        return 2 * self.router.pool.group + 2 - waiting - self._unread
+        waiting = sum(len(event.chunks) for event in self._inbox if isinstance(event, Group))
+        return 2 * self._dispatcher.most_chunks + 2 - waiting - self._unread
 
     def accept(self, event: Any) -> None:
-        """Takes the next event of the stream."""
-        self.inbox.append(event)
+        self._inbox.append(event)
         if isinstance(event, Begin):
             self._epochs += 1
 
+    def measured(self, size: float) -> None:
+        """Only the last queue needs it."""
+
     def pump(self) -> None:
         """Sends input and grants slots for output."""
-        generation = self.router.generation
-        while self.inbox and (self._unread <= 2 * self.router.pool.group or not isinstance(self.inbox[0], Group)):
-            event = self.inbox.popleft()
+        generation, most = self._dispatcher.generation, 2 * self._dispatcher.most_chunks
+        while self._inbox and (self._unread <= most or not isinstance(self._inbox[0], Group)):
+            event = self._inbox.popleft()
             if isinstance(event, Group):
                 self._unread += len(event.chunks)
                 self._given.append(len(event.chunks))
                 self.member.send(Input(generation, event.source, event.chunks))
             elif isinstance(event, Begin):
-                self.member.send(RunEpoch(generation, event.epoch, event.positions[self.stage_index]))
+                self.member.send(RunEpoch(generation, event.epoch, event.positions[self._stage_index]))
                 self._begun.append(event)
             elif isinstance(event, End):
                 self.member.send(EndOfInput(generation))
             else:
-                self.following.accept(event)
-        capacity = self.following.capacity()
+                self._following.accept(event)
+        capacity = self._following.capacity()
         while capacity > 0 and self._granted < 8 and self._granted * self._chunks_per_slot < capacity:
-            self.member.send(Grant(generation, self.router.pool.slots.take()))
+            self.member.send(Grant(generation, self._dispatcher.slots.take()))
             self._granted += 1
 
-    def handle(self, message: Any, current: bool) -> None:
-        """A message of its process; one that is not current belongs to a run that was given up."""
-        slots = self.router.pool.slots
+    def handle(self, message: Any) -> None:
+        """A message of its process; of an earlier run, only its slots are of interest."""
+        slots, current = self._dispatcher.slots, message.generation == self._dispatcher.generation
         match message:
             case Output() if current:
                 count = len(message.chunks)
                 self._granted -= 1
                 self._chunks_per_slot = max(float(count), 0.9 * self._chunks_per_slot)
                 if message.skipped:
-                    self.router.skip(message.skipped)
-                if self.stage_index == len(self.router.context.stages) - 1:
-                    self.router.final.measured(message.size / count)
-                self.following.accept(Group(message.epoch, message.result, message.chunks))
+                    self._dispatcher.skip(message.skipped)
+                self._following.measured(message.size / count)
+                self._following.accept(Group(message.epoch, message.result, message.chunks))
             case Output():
                 slots.give(message.result.slot)
             case Freed():
@@ -314,15 +369,15 @@ class SerialNode:
                 if current:
                     self._unread -= self._given.popleft()
             case EpochBegun() if current:
-                self.following.accept(self._begun.popleft())
+                self._following.accept(self._begun.popleft())
             case EpochOver() if current:
                 self._epochs -= 1
-                self.router.skip(message.skipped)
-                self.following.accept(End(message.epoch))
+                self._dispatcher.skip(message.skipped)
+                self._following.accept(End(message.epoch))
             case StageFailed() if current:
-                self.following.accept(Failed(raised(self.member.name, message.failure)))
+                self._following.accept(Failed(raised(self.member.name, message.failure)))
 
     def drop(self) -> None:
         """Gives back slots that nobody will read."""
-        for event in self.inbox:
-            give_back(self.router.pool.slots, event)
+        for event in self._inbox:
+            give_back(self._dispatcher.slots, event)

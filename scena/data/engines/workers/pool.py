@@ -40,13 +40,17 @@ class Member:
         self.process = process
         self.thread: threading.Thread | None = None
         self.up = False
-        """Whether it said that it is ready."""
+        """Whether it has reported that it is ready."""
         self._life = life
 
     def send(self, message: Message) -> None:
         """Sends a message; if the other side is gone, reading will tell."""
         with contextlib.suppress(OSError):
             self.channel.send(message)
+
+    def is_up(self) -> None:
+        """It reported that it is ready."""
+        self.up = True
 
     def status(self) -> int | None:
         """How it ended, None if it did not (waits a moment: its channel closes before its process is reaped)."""
@@ -83,7 +87,7 @@ class WorkerPool:
         self.context = context
         self.memory = SharedMemory()
         self.slots = SlotPool()
-        self.generation = 0
+        self._generation = 0
         self.closed = False
         self.group = max(1, min(16, context.pipeline.prefetch // (2 * max(1, processes))))
         self.workers: list[Member] = []
@@ -111,6 +115,15 @@ class WorkerPool:
                     else _start(name, msgspec.structs.replace(config, stage_index=stage_index), self.memory, shared)
                 )
                 members.append(self.streams[stage_index])
+
+    def next_generation(self) -> int:
+        """The number of a new run; messages of earlier ones are recognized by theirs."""
+        self._generation += 1
+        return self._generation
+
+    def give_up(self) -> None:
+        """A process is gone: the pool cannot be used again."""
+        self.closed = True
 
     @property
     def members(self) -> list[Member]:

@@ -17,7 +17,17 @@ from scena.data.batch import Cursor
 from scena.data.engines.workers.channel import died, raised
 from scena.data.engines.workers.codec import pack_indices
 from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused
-from scena.data.engines.workers.nodes import Begin, End, Entry, Failed, FinalQueue, Group, ParallelNode, SerialNode
+from scena.data.engines.workers.nodes import (
+    Begin,
+    Dispatcher,
+    End,
+    Failed,
+    FinalQueue,
+    Following,
+    Group,
+    ParallelNode,
+    SerialNode,
+)
 from scena.data.engines.workers.pool import Member, WorkerPool
 from scena.data.errors import DataError
 from scena.data.stages.feed import feed_start, index_chunks, starts
@@ -32,28 +42,13 @@ class Router:
     """One run of a pool, from a cursor on."""
 
     def __init__(self, pool: WorkerPool, cursor: Cursor, repeat: bool) -> None:
-        self.pool = pool
-        self.context = pool.context
-        pool.generation += 1
-        self.generation = pool.generation
-        self.limit = max(pool.context.pipeline.prefetch, len(pool.workers) + 1)
-        self.group = 1
-        self.tasks = 0
-        self.given: dict[Member, dict[int, Entry]] = {worker: {} for worker in pool.workers}
-        """Tasks that each worker was given and has not finished."""
+        self._pool = pool
+        self._context = pool.context
+        self._dispatcher = Dispatcher(pool, self._skip)
         self._events = self._feed(cursor, repeat)
         self._exhausted = False
-        self.final = FinalQueue(self)
-        self.nodes: list[ParallelNode | SerialNode] = []
-        for stage_index, stage in enumerate(self.context.stages):
-            node = (
-                ParallelNode(self, stage_index)
-                if stage.parallel
-                else SerialNode(self, stage_index, pool.streams[stage_index])
-            )
-            self.nodes.append(node)
-        for node, following in zip(self.nodes, [*self.nodes[1:], self.final], strict=True):
-            node.following = following
+        self._final = FinalQueue(self._dispatcher, self._context.pipeline.prefetch)
+        self._nodes = self._linked()
         self._lock = threading.Condition()
         self._failure: BaseException | None = None
         self._closed = False
@@ -64,9 +59,22 @@ class Router:
         for member in pool.members:
             self._selector.register(member.channel, selectors.EVENT_READ, member)
         for member in pool.streams.values():
-            member.send(Reset(self.generation))
+            member.send(Reset(self._dispatcher.generation))
         self._thread = threading.Thread(target=self._run, name="scena-router", daemon=True)
         self._thread.start()
+
+    def _linked(self) -> list[ParallelNode | SerialNode]:
+        """The nodes; the last one is made first, since each knows the one after it."""
+        nodes: list[ParallelNode | SerialNode] = []
+        following: Following = self._final
+        for index, stage in reversed(list(enumerate(self._context.stages))):
+            if stage.parallel:
+                following = ParallelNode(self._dispatcher, following, index, last=not nodes)
+            else:
+                member = self._pool.streams[index]
+                following = SerialNode(self._dispatcher, following, index, member, source=stage.source)
+            nodes.insert(0, following)
+        return nodes
 
     # ---- the consumer's side
 
@@ -76,16 +84,16 @@ class Router:
             while True:
                 if self._failure is not None:
                     raise self._failure
-                event = self.final.take()
+                event = self._final.take()
                 if event is not None:
                     break
                 if not self._lock.wait(PATIENCE_SECONDS):
                     logger.warning(
                         "Waiting for a batch since more than %d s. %s",
                         PATIENCE_SECONDS,
-                        self._doing() or "Nothing is at work.",
+                        self._dispatcher.describe() or "No worker has a task.",
                     )
-            below_low_water = self.final.below_low_water()
+            below_low_water = self._final.below_low_water()
         if below_low_water:
             self._wake()
         if isinstance(event, Failed):
@@ -101,20 +109,8 @@ class Router:
         self._selector.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
-        for node in [*self.nodes, self.final]:
+        for node in [*self._nodes, self._final]:
             node.drop()
-
-    def _doing(self) -> str:
-        """Describes the running tasks for the stall warning."""
-        texts = []
-        for member, tasks in self.given.items():
-            for entry in list(tasks.values())[:1]:
-                chunks = entry.group.chunks if entry.group is not None else []
-                if chunks:
-                    texts.append(
-                        f"The {member.name} is at samples {chunks[0].first} to {chunks[-1].stop - 1} of its epoch."
-                    )
-        return " ".join(texts)
 
     def _wake(self) -> None:
         os.write(self._wake_write, b"x")
@@ -148,76 +144,61 @@ class Router:
             self._handle(member, message)
         if not alive:
             self._selector.unregister(member.channel)
-            self.pool.closed = True
+            self._pool.give_up()
             self._failure = self._failure or died(member.name, member.status())
 
     def _handle(self, member: Member, message: Any) -> None:
-        slots = self.pool.slots
+        slots = self._pool.slots
         match message:
             case Ready():
-                member.up = True
+                member.is_up()
                 if message.heavy:
                     logger.warning(
                         "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "
                         "needs much memory. Move those classes into a module without it.", member.name, ", ".join(message.heavy),
                     )  # fmt: skip
             case Broken():
-                self.pool.closed = True
+                self._pool.give_up()
                 self._failure = self._failure or raised(member.name, message.failure)
             case Unused():
                 for slot in message.slots:
                     slots.give(slot)
             case Done() | TaskFailed():
-                self._task_ended(member, message)
+                self._dispatcher.ended(member, message)
             case _:
-                node = next(node for node in self.nodes if isinstance(node, SerialNode) and node.member is member)
-                node.handle(message, message.generation == self.generation)
-
-    def _task_ended(self, member: Member, message: Done | TaskFailed) -> None:
-        slots = self.pool.slots
-        for slot in message.freed:
-            slots.give(slot)
-        current = message.generation == self.generation
-        entry = self.given[member].pop(message.task, None) if current else None
-        if isinstance(message, TaskFailed):
-            slots.give(message.slot)
-            if entry is not None:
-                entry.fail(raised(member.name, message.failure))
-        elif entry is None:
-            slots.give(message.result.slot)
-        else:
-            entry.finish(message)
+                node = next(node for node in self._nodes if isinstance(node, SerialNode) and node.member is member)
+                node.handle(message)
 
     def _pump(self) -> None:
-        """Lets every node do what it can: the last one first, that makes room for those before it; then down the stream."""
-        for node in [*reversed(self.nodes), *self.nodes[1:]]:
+        """Lets every node do what it can: the last one first, whose output frees capacity for those before it; then down the stream."""
+        for node in [*reversed(self._nodes), *self._nodes[1:]]:
             node.pump()
-        first = self.nodes[0]
+        first = self._nodes[0]
         while not self._exhausted and first.wants():
             event = next(self._events, None)
             if event is None:
                 self._exhausted = True
                 break
             first.accept(event)
-            for node in self.nodes:
+            for node in self._nodes:
                 node.pump()
 
-    def skip(self, identities: list[str]) -> None:
-        """Counts samples that a worker left out."""
-        if self.context.skipped is not None:
+    def _skip(self, identities: list[str]) -> None:
+        """Counts the samples that a worker skipped."""
+        if self._context.skipped is not None:
             try:
                 for identity in identities:
-                    self.context.skipped.add(identity)
+                    self._context.skipped.add(identity)
             except DataError as error:
                 self._failure = self._failure or error
 
     def _enough(self, samples: float) -> float:
         """Chunks of a task while so many samples are left: fewer towards the end, so that all workers end together."""
-        left = samples / (self.context.stages[0].chunk_size * 2 * max(1, len(self.pool.workers)))
-        return min(self.group, left)
+        left = samples / (self._context.stages[0].chunk_size * 2 * max(1, self._dispatcher.workers))
+        return min(self._dispatcher.chunks, left)
 
     def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[Begin | End | Group]:
-        context = self.context
+        context = self._context
         while True:
             positions = starts(context.stages, cursor.state)
             yield Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
