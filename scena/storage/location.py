@@ -6,7 +6,6 @@ that package nor fsspec is loaded before an address is used.
 
 import os
 import re
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -227,51 +226,40 @@ def state_of(path: Any) -> list[Any]:
 
 
 class RemoteBytes:
-    """The bytes of a file elsewhere, read a block at a time; the last blocks are kept."""
+    """The bytes of a remote file, read a block at a time. fsspec keeps the last blocks; lengths are checked here."""
 
     def __init__(self, path: Any) -> None:
+        from fsspec.caching import BlockCache
+
         self._fs, self._path, self._shown = path.fs, path.path, str(path)
         self._whole: bytes | None = None
-        self._blocks: OrderedDict[int, bytes] = OrderedDict()
         try:
             size = self._fs.info(self._path).get("size")
         except Exception as error:
             raise DataError(f"{self._shown!r} cannot be read: {_reason(error)}.") from None
-        if size is None:  # a web server that does not say
+        if size is None:  # a web server that does not report it
             self._whole = self._fetch(None, None)
             size = len(self._whole)
         self._size = int(size)
+        self._blocks = BlockCache(BLOCK, self._range, self._size, _KEPT_BLOCKS)
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, place: slice) -> bytes:
         start, stop, _ = place.indices(self._size)
-        if self._whole is None and stop - start >= BLOCK:
-            return self._range(start, stop)
-        first, last = start // BLOCK, max(start, stop - 1) // BLOCK
-        if self._whole is None:
-            parts = [self._block(number) for number in range(first, last + 1)]
-        if self._whole is not None:  # known since the last block was fetched, perhaps
+        if self._whole is not None:
             return self._whole[start:stop]
-        joined = parts[0] if len(parts) == 1 else b"".join(parts)
-        return joined[start - first * BLOCK : stop - first * BLOCK]
-
-    def _block(self, number: int) -> bytes:
-        if number in self._blocks:
-            self._blocks.move_to_end(number)
-            return self._blocks[number]
-        block = self._range(number * BLOCK, min((number + 1) * BLOCK, self._size))
-        self._blocks[number] = block
-        if len(self._blocks) > _KEPT_BLOCKS:
-            self._blocks.popitem(last=False)
-        return block
+        if stop - start >= BLOCK:
+            return self._range(start, stop)
+        return bytes(self._blocks._fetch(start, stop))
 
     def _range(self, start: int, stop: int) -> bytes:
+        stop = min(stop, self._size)  # the last block may be shorter
         if start >= stop:
             return b""
         data = self._fetch(start, stop)
-        if len(data) == self._size != stop - start:  # a web server that does not know ranges sends everything
+        if len(data) == self._size != stop - start:  # a web server without ranges sends everything
             self._whole = data
             return data[start:stop]
         if len(data) != stop - start:

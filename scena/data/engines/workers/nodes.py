@@ -359,7 +359,8 @@ class SerialNode:
                 self._chunks_per_slot = max(float(count), 0.9 * self._chunks_per_slot)
                 if message.skipped:
                     self._dispatcher.skip(message.skipped)
-                self._following.measured(message.size / count)
+                if count:  # none, if the first one failed
+                    self._following.measured(message.size / count)
                 self._following.accept(Group(message.epoch, message.result, message.chunks))
             case Output():
                 slots.give(message.result.slot)
