@@ -1,4 +1,4 @@
-"""What a pipeline hands to the model, and the position that it has after it."""
+"""Batches, and the cursor: the position of a stream after a batch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

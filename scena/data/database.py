@@ -92,7 +92,7 @@ class DataBase(Overridable, Generic[P]):
         return type(self).tf_transform is not DataBase.tf_transform
 
     def padding(self) -> dict[str, Any]:
-        """The value that fills up variable axes, by name; 0 where nothing is said."""
+        """The value that fills up variable axes, by name; 0 by default."""
         return {}
 
     def input_layer_specs(self) -> dict[str, ArraySpec]:

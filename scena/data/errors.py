@@ -4,10 +4,10 @@ from scena.errors import DataError as DataError
 
 
 class SampleError(DataError):
-    """One sample cannot be read or processed; others may be all right."""
+    """One sample cannot be read or processed. Pipelines with `on_error=skip` skip it."""
 
     def __str__(self) -> str:
-        return f"{self.reason.rstrip('.')}. Set on_error=skip to go on without such samples."
+        return f"{self.reason.rstrip('.')}. Set on_error=skip to skip such samples."
 
     @property
     def reason(self) -> str:

@@ -14,7 +14,7 @@ P = TypeVar("P", bound=DataGeneratorParams)
 
 
 class DataGenerator(Overridable, ABC, Generic[P]):
-    """Yields the samples of one epoch, in the same order each time it is asked.
+    """Yields the samples of one epoch, in the same order each time.
 
     Define `__len__` where the number is known. Define `__getitem__` too where a sample can be read by its index: then
     shuffling is complete, resuming costs nothing and each worker reads its own samples.
@@ -35,7 +35,7 @@ class DataGenerator(Overridable, ABC, Generic[P]):
         """The samples of one epoch. May take a second argument `rng`, a generator of random numbers for this epoch."""
 
     def check_restart(self, epoch: int, samples: int) -> None:
-        """Called before a pipeline goes on after `samples` samples of `epoch`; raises if it would not give the rest."""
+        """Called before a pipeline resumes after `samples` samples of `epoch`; raises if the source cannot give the rest."""
 
     def fingerprint(self) -> Any:
         """What an on-disk cache of its samples depends on beside the parameters: the state of the files it reads."""

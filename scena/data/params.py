@@ -65,7 +65,7 @@ class DataProcessorPipelineParams(Params, abstract=True, builds=".pipeline:Sampl
         return [processor for processor in self if isinstance(processor, kind)]
 
     def replace_all(self, kind: type["DataProcessorParams"], by: "DataProcessorParams") -> int:
-        """Puts a copy of `by` in the place of each processor of type `kind`; returns how many there were."""
+        """Replaces each processor of type `kind` with a copy of `by`; returns how many there were."""
         count = 0
         for sequence in self.sequences():
             for place, processor in enumerate(sequence.processors):
@@ -143,7 +143,7 @@ class DataPipelineParams(Params):
         ge=0,
         le=1000,
         help="worker processes; 0: everything in this process, where a debugger stops; default: start in this process, and "
-        "go on with one worker per core once that pays",
+        "continue with one worker per core if that pays",
         affects_results=False,
     )
     prefetch: int = param(
@@ -178,7 +178,7 @@ class DataPipelineParams(Params):
     )
 
     on_error: str = param(
-        "raise", choices=["raise", "skip"], help="what to do with a sample that fails: stop, or go on without it"
+        "raise", choices=["raise", "skip"], help="what to do with a sample that fails: stop, or skip it"
     )
     max_skipped: int | None = param(None, ge=0, help="stop after all if more samples than this failed (on_error skip)")
     on_worker_death: str = param(

@@ -89,7 +89,7 @@ class DataPipeline:
         return batches if self._transformation is None else self._transformation.count(batches)
 
     def stream(self, cursor: Cursor | None = None, *, repeat: bool | None = None) -> BatchStream:
-        """Batches from `cursor` on. `repeat` goes on with the next epoch; default: in training only."""
+        """Batches from `cursor` on. `repeat` continues with the next epoch; default: in training only."""
         self.prepare()
         cursor = cursor or Cursor()
         repeat = self.mode is PipelineMode.TRAINING if repeat is None else repeat
@@ -97,8 +97,8 @@ class DataPipeline:
             self._context.generator.check_restart(cursor.epoch, cursor.samples)
         if isinstance(cursor.state, dict) and "interleaved" in cursor.state and not self.interleaved:
             raise DataError(
-                f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or go on "
-                "from the end of an epoch."
+                f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or "
+                "resume from the end of an epoch."
             )
         whole = bool(self._changes) or self._transformation is not None
         by_index = self._context.can_shard and self.params.engine == "python"
@@ -111,9 +111,9 @@ class DataPipeline:
         return BatchStream(self._context, batches, cursor, lambda: self._idle.append(engine))
 
     def peek(self, batches: int, batch_size: int | None = None) -> list[Batch]:
-        """The first batches, made apart from all streams: in this process, without preloading, and without making more.
+        """The first batches, independent of all streams: made in this process, without preloading.
 
-        A source that can be read only once is left alone: there are none then.
+        Returns none for a source that can be read only once.
 
         Args:
             batches: how many at most.
@@ -157,7 +157,7 @@ class DataPipeline:
         return self.params.preload or self.params.cache_dir is not None
 
     def prepare(self, progress: Progress | None = None) -> None:
-        """Does what is done once: preloading, or filling the cache. Otherwise the first stream does it."""
+        """Preloads the data or fills the cache. Otherwise the first stream does it."""
         if not self._prepared and self.params.limit and not self._context.random_access and self.mode.has_targets:
             source = type(self._context.generator).__name__
             logger.info("%s is a stream, of which the limit takes the first %d samples.", source, self.params.limit)

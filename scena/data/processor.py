@@ -88,7 +88,7 @@ class Step:
 
 
 def steps_of(pipeline: Any, mode: PipelineMode) -> list[Step]:
-    """The processors of a pipeline that apply in `mode`, numbered by their place in the whole pipeline."""
+    """The processors of a pipeline that apply in `mode`, numbered by their position in the whole pipeline."""
     steps: list[Step] = []
     number = 0
     for sequence in pipeline.sequences():

@@ -1,4 +1,4 @@
-"""Whether samples come out the same when they are made again, and whether two sources are the same: for the check before a training."""
+"""Checks before a training: are samples the same when they are made again, and do two sources hold the same samples?"""
 
 from itertools import islice
 from typing import Any

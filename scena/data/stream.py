@@ -87,7 +87,7 @@ class BatchStream:
 
     @property
     def skipped(self) -> list[str]:
-        """What was left out because of errors (on_error=skip), one line per sample."""
+        """The samples skipped because of errors (on_error=skip), one line each."""
         return self._context.skipped.identities[self._skipped_before :] if self._context.skipped else []
 
     def close(self) -> None:
@@ -100,9 +100,9 @@ class BatchStream:
             self._closed()
             self._closed = None
             if count := len(self.skipped):
-                which = "sample was" if count == 1 else "samples were"
+                which = "sample" if count == 1 else "samples"
                 mode = self._context.mode.value
-                logger.warning("%d %s left out of the %s data because of errors (on_error=skip).", count, which, mode)
+                logger.warning("Skipped %d %s of the %s data because of errors (on_error=skip).", count, which, mode)
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from scena.params.errors import ParamsError
 
 
 def is_class_variable(annotation: Any) -> bool:
-    """Whether an annotation says ClassVar, as an object or as text."""
+    """Whether an annotation is ClassVar, as an object or as text."""
     if isinstance(annotation, str):
         return re.match(r"(\w+\.)*ClassVar\b", annotation) is not None
     return annotation is ClassVar or typing.get_origin(annotation) is ClassVar

@@ -102,7 +102,7 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
 
     Args:
-        default: the value if nothing else is said; copied for each instance, so lists and params instances are
+        default: the value if none is given; copied for each instance, so lists and params instances are
             safe. A field that holds params and has no default starts with an instance of its declared class.
         help: what the parameter does, shown by `--help`.
         required: must be given by a file or on the command line.

@@ -2,7 +2,7 @@
 
 In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the
 command line are all brought into
-this form and merged (layers.py); `build` is the single place that checks values and makes params objects of them.
+this form and merged (files/overlay.py); `build` is the single place that checks values and makes params objects of them.
 """
 
 import sys
@@ -78,7 +78,7 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None, p
     Args:
         raw: the tree; a missing field gets its default.
         cls: the class of the root, or a base of it.
-        where: how to call a place of the tree in errors (parse() says `--flag`, or file and line); default: its
+        where: how errors name a parameter (parse() uses `--flag`, or file and line); default: its
             dotted path.
         partial: required values may be missing; they are None then.
     """
@@ -91,7 +91,7 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None, p
 
 
 class _Builder:
-    """One pass of `build`: collects errors and goes on, so that a user sees all of them at once."""
+    """One pass of `build`: collects errors and continues, so that a user sees all of them at once."""
 
     def __init__(self, where: Where, *, typed: bool = False, partial: bool = False) -> None:
         self.where = where

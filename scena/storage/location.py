@@ -34,7 +34,7 @@ def check_writable(folder: Any) -> None:
 
 
 def send_folder(source: Path, target: Any) -> None:
-    """Copies the files of a folder to an address; what describes them comes last, so that a part is never taken for all."""
+    """Copies the files of a folder to an address; the files that describe them last, so that an incomplete copy is recognized."""
     files = sorted(source.iterdir(), key=lambda file: (file.suffix == ".json", file.name))
     try:
         target.fs.makedirs(target.path, exist_ok=True)
@@ -45,7 +45,7 @@ def send_folder(source: Path, target: Any) -> None:
 
 
 def remove_folder(folder: Any) -> None:
-    """Removes all that lies at an address."""
+    """Removes a folder at an address."""
     try:
         folder.fs.rm(folder.path, recursive=True)
     except Exception as error:
@@ -137,7 +137,7 @@ def located(path: Any) -> Any:
 
 
 def entries(folder: Any) -> list[tuple[Any, bool]]:
-    """What lies in a folder, sorted by name, and whether each is a folder; hidden files are left out."""
+    """What lies in a folder, sorted by name, and whether each is a folder; without hidden files."""
     if not is_remote(folder):
         found = [(path, path.is_dir()) for path in folder.iterdir()]
     else:
@@ -151,7 +151,7 @@ def entries(folder: Any) -> list[tuple[Any, bool]]:
 
 
 def files_below(folder: Any) -> list[tuple[str, Any]]:
-    """All files in a folder and the folders in it: names relative to it (sorted), and paths. Hidden files are left out."""
+    """All files in a folder and the folders in it: names relative to it (sorted), and paths. Hidden files are skipped."""
     if not is_remote(folder):
         names = (
             os.path.relpath(os.path.join(where, file), folder)
@@ -217,7 +217,7 @@ def _reason(error: BaseException) -> str:
 
 
 def state_of(path: Any) -> list[Any]:
-    """What changes when a file changes: its size and its time, or what its file system says instead."""
+    """What changes when a file changes: its size and its time, or what its file system reports instead."""
     if not is_remote(path):
         found = path.stat()
         return [found.st_size, found.st_mtime_ns]

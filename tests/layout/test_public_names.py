@@ -10,13 +10,18 @@ import sys
 from tests.layout.sources import ROOT, module_name, python_files
 
 PROBE = """
-import importlib, inspect, json, sys
+import ast, importlib, inspect, json, sys, textwrap
 from scena.params.declare import Params, subclasses
 
 undocumented, unresolved = [], []
 
 def is_documented(thing):
     return bool((inspect.getdoc(thing) or "").strip())
+
+def is_trivial(thing):
+    # one statement: name, signature and body are enough where they are clear
+    source = inspect.getsource(thing.fget if isinstance(thing, property) else thing)
+    return len(ast.parse(textwrap.dedent(source)).body[0].body) == 1
 
 def members(cls):
     for name, member in vars(cls).items():
@@ -37,7 +42,8 @@ for module_name in sys.argv[1:]:
             if not (thing.__doc__ or "").strip():
                 undocumented.append(f"{module_name}.{name}")
             # getdoc looks at the base classes too: an override needs words only where it has something to add
-            silent = [member for member in members(thing) if not is_documented(getattr(thing, member))]
+            found = {name: getattr(thing, name) for name in members(thing)}
+            silent = [name for name, member in found.items() if not is_documented(member) and not is_trivial(member)]
             undocumented += [f"{module_name}.{name}.{member}" for member in silent]
         elif inspect.isfunction(thing) and not is_documented(thing):
             undocumented.append(f"{module_name}.{name}")

@@ -1,4 +1,4 @@
-"""Chooses by itself whether worker processes pay: starts in this process, measures, and goes on in workers if they do.
+"""Starts in this process, measures, and continues in worker processes if that pays.
 
 That is possible because batches do not depend on where they are made, and a cursor restarts a pipeline at any batch.
 """
@@ -18,11 +18,11 @@ from scena.data.stages.context import PipelineContext
 logger = logging.getLogger("scena.data")
 
 SPENT_SECONDS = 0.5
-"""Work of less than this never starts a process: single predictions, short evaluations."""
+"""Less processing time than this never starts a process: single predictions, short evaluations."""
 SHARE = 0.1
 """The share of the time that making batches must take: if the model is the bottleneck, processes do not help."""
 BATCH_SECONDS = 0.001
-"""Work a batch must take: handing one over costs about 0.05 ms, lighter work is done here."""
+"""The least time a batch must take: handing one over costs about 0.05 ms."""
 MAX_PROCESSES = 8
 
 
@@ -39,7 +39,7 @@ def python_engine(context: PipelineContext) -> Engine:
     return AutomaticEngine(context) if processes is None else ParallelEngine(context, processes)
 
 
-class AutomaticEngine:
+class AutomaticEngine(Engine):
     """Yields batches, made here or in worker processes."""
 
     def __init__(self, context: PipelineContext) -> None:
@@ -49,7 +49,6 @@ class AutomaticEngine:
         self._impossible = pointless or not hasattr(os, "memfd_create")
 
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`."""
         started, spent, count = time.perf_counter(), 0.0, 0
         batches = InProcessEngine(self.context).batches(cursor, repeat)
         while self._parallel is None or not self._parallel.pool.ready():
@@ -78,7 +77,7 @@ class AutomaticEngine:
             logger.info("The input pipeline stays in this process: %s", error)
         else:
             logger.info(
-                "Making %s batches takes %.0f %% of the time: going on with %d worker processes (num_processes).",
+                "Making %s batches takes %.0f %% of the time: continuing with %d worker processes (num_processes).",
                 self.context.mode.value, 100 * share, processes,
             )  # fmt: skip
 

@@ -34,11 +34,11 @@ TRIED_SAMPLES = 32
 TRIED_SECONDS = 0.2
 """How many samples are tried, and how long at most, before the number of processes is chosen."""
 WORTH_SECONDS = 2.0
-"""Work in one process from which on workers, which take 0.3 s to start, are worth it."""
+"""Workers take 0.3 s to start; they pay if one process would need more than this."""
 
 
 def deterministic_steps(steps: list[Step]) -> int:
-    """How many processors from the start always give the same: they take no random numbers."""
+    """The number of leading processors that are deterministic: they take no random numbers."""
     for count, step in enumerate(steps):
         implementation: Any = type(step.params).implementation()
         method = implementation.generate if step.generating else implementation.apply
@@ -48,7 +48,7 @@ def deterministic_steps(steps: list[Step]) -> int:
 
 
 def stored(context: PipelineContext, progress: Progress | None = None) -> PipelineContext:
-    """The pipeline with its deterministic beginning done: the rest of it, reading from a store."""
+    """The rest of the pipeline, which reads the cached samples of its deterministic beginning."""
     cache_dir, path = context.pipeline.cache_dir, None
     count = deterministic_steps(context.steps)
     if cache_dir is None:
@@ -104,7 +104,7 @@ def _samples(prefix: PipelineContext) -> Iterator[Sample]:
 
 
 def _workers(prefix: PipelineContext) -> ParallelEngine | None:
-    """As many as were asked for; if nothing was said, one for each core where that pays and is possible."""
+    """Workers as `num_processes` asks for; by default one per core where that pays and is possible."""
     processes = prefix.pipeline.num_processes
     if processes is not None:
         return ParallelEngine(prefix, processes) if processes else None
@@ -157,7 +157,7 @@ def _new_file(path: Path) -> int:
 
 
 def _cache_file(context: PipelineContext, count: int, folder: Path) -> Path:
-    """Named by what the samples depend on: parameters, the code of source and processors, what the source says of its files."""
+    """The name contains a hash of what the samples depend on: parameters, code, and the fingerprint of the source's files."""
     steps = context.steps[:count]
     source: Any = context.generator
     params = [step.params for step in steps]
@@ -201,8 +201,8 @@ def _code(cls: type) -> list[str]:
             files += [f"{name} {own}" for name, own in cells.items()]
         else:
             raise DataError(
-                f"A cache of {base.__name__} could not tell when its code changes, because its source is not known. "
-                "Put it into a module, or leave out cache_dir."
+                f"A cache of {base.__name__} could not detect changes of its code, because its source is not known. "
+                "Put it into a module, or remove cache_dir."
             )
     return files
 

@@ -1,9 +1,10 @@
-"""The engine that runs a plan in this process, step by step, so that a debugger stops inside a processor."""
+"""The engine that runs the stages in this process, so that a debugger stops inside a processor."""
 
 from collections.abc import Generator, Iterator
 from typing import Any
 
 from scena.data.batch import Batch, Cursor
+from scena.data.engines.base import Engine
 from scena.data.errors import EmptyDataError
 from scena.data.stages.collate import split
 from scena.data.stages.context import PipelineContext
@@ -13,7 +14,7 @@ from scena.data.stages.stages import Chunk
 from scena.data.stages.stream_stage import StreamStage
 
 
-class InProcessEngine:
+class InProcessEngine(Engine):
     """Yields batches from a cursor on, epoch after epoch."""
 
     def __init__(self, context: PipelineContext) -> None:
@@ -21,7 +22,6 @@ class InProcessEngine:
         self._parallel: dict[int, ParallelStage] = {}
 
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`."""
         keys = self.context.collator.keys()
         for chunk, epoch in self.chunks(cursor, repeat):
             inputs, targets = split(keys, self.context.collator.collate(chunk.samples))
@@ -30,7 +30,7 @@ class InProcessEngine:
             yield batch if self.context.shard is None else self.context.shard.mark(batch, chunk.after)
 
     def close(self) -> None:
-        """Nothing to end."""
+        pass
 
     def chunks(self, cursor: Cursor, repeat: bool) -> Iterator[tuple[Chunk, int]]:
         """The samples of each batch, and its epoch."""
@@ -83,7 +83,7 @@ def cursor_after(epoch: int, number: int, last: int, after: Any) -> Cursor:
 
     Args:
         epoch: its epoch.
-        number: its place in the epoch.
+        number: its number in the epoch.
         last: the position after its last sample.
         after: the position of the stage that made it, or the whole batch that it is a part of.
     """
@@ -109,7 +109,7 @@ def empty(context: PipelineContext) -> EmptyDataError:
     if context.pipeline.batch_drop_remainder:
         hint = f" batch_drop_remainder is set: a source with fewer than {context.pipeline.batch_size} samples gives no batch."
     if context.skipped is not None and context.skipped.identities:
-        hint += f" {len(context.skipped.identities)} samples were left out because of errors."
+        hint += f" {len(context.skipped.identities)} samples were skipped because of errors."
     return EmptyDataError(
         f"The {context.mode.value} data is empty: {source} ({params}) gave no "
         f"{'batch' if hint else 'sample'}. Check its paths, lists and filters.{hint}"

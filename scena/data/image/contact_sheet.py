@@ -1,4 +1,4 @@
-"""Contact sheets: many small pictures with their names in one picture."""
+"""Contact sheets: many small images with their names in one image."""
 
 import io
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from scena.data.errors import DataError
 from scena.data.image.prepare import to_eight_bits
 from scena.storage.location import reason_of
 
-_TEXT = 14  # pixels below each picture
+_TEXT = 14  # pixels below each image
 
 
 def open_image(data: Any) -> Any:
@@ -42,14 +42,14 @@ def visible(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (array - low) * (255 / max(high - low, 1e-9))
 
 
-def contact_sheet(pictures: Sequence[tuple[Any, str]], *, columns: int = 8, size: int = 96) -> Any:
-    """A Pillow image with pictures (encoded, or arrays) and a line of text below each."""
-    columns = max(1, min(columns, len(pictures)))
-    rows = -(-len(pictures) // columns)
+def contact_sheet(images: Sequence[tuple[Any, str]], *, columns: int = 8, size: int = 96) -> Any:
+    """A Pillow image with images (encoded, or arrays) and a line of text below each."""
+    columns = max(1, min(columns, len(images)))
+    rows = -(-len(images) // columns)
     sheet = Image.new("RGB", (columns * (size + 4) + 4, rows * (size + _TEXT + 4) + 4), "white")
     draw = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(10)
-    for place, (data, text) in enumerate(pictures):
+    for place, (data, text) in enumerate(images):
         image = open_image(data)
         scale = size / max(image.size)
         image = image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))))
@@ -61,13 +61,11 @@ def contact_sheet(pictures: Sequence[tuple[Any, str]], *, columns: int = 8, size
 
 
 def save_sheet(sheet: Any, path: Path) -> None:
-    """Writes a picture in the format that its name says."""
+    """Writes an image in the format of its file name."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sheet.save(path)
     except OSError as error:
-        raise DataError(f"The picture {str(path)!r} cannot be written: {reason_of(error)}.") from None
+        raise DataError(f"The image {str(path)!r} cannot be written: {reason_of(error)}.") from None
     except ValueError:
-        raise DataError(
-            f"The name of the picture says its format, for example .png. Received: {str(path)!r}."
-        ) from None
+        raise DataError(f"The ending of the name is the format, for example .png. Received: {str(path)!r}.") from None

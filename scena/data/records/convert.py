@@ -1,4 +1,4 @@
-"""Samples of any source as records: pictures with a class as image records, anything else with the schema of its values."""
+"""Samples of any source as records: images with a class as image records, anything else with the schema of its values."""
 
 import io
 import os
@@ -90,7 +90,7 @@ def _stored(sample: Sample, has_meta: bool) -> dict[str, Any]:
 
 
 def is_image_sample(sample: Sample) -> bool:
-    """Whether a sample is a picture (encoded, or an array of 8-bit values) with the number of its class, and perhaps its name."""
+    """Whether a sample is an image (encoded, or an array of 8-bit values) with the number of its class, and perhaps its name."""
     inputs, targets = sample.inputs, sample.targets
     if not (
         isinstance(inputs, dict)

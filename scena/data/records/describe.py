@@ -77,7 +77,7 @@ def _described_images(info: dict[str, Any]) -> list[str]:
     if info.get("changed"):
         lines.append("changed: " + ", ".join(f"{count} {what}" for what, count in info["changed"].items()))
     if info.get("left_out"):
-        lines.append(f"left out: {len(info['left_out'])} files (named in {INFO_FILE})")
+        lines.append(f"skipped: {len(info['left_out'])} files (named in {INFO_FILE})")
     return lines
 
 
@@ -99,14 +99,14 @@ def records_sheet(path: Any, count: int = 40, seed: int = 0) -> Any:
     records = max(record_sets(path).values(), key=len)
     classes: list[str] = info_of(path).get("classes", [])
     key = _image_key(records)
-    places = np.sort(np.random.default_rng(seed).permutation(len(records))[:count])
-    pictures = []
-    for place in places:
-        record = records[int(place)]
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(records))[:count])
+    images = []
+    for index in chosen:
+        record = records[int(index)]
         label = record.get("label", "")
         named = isinstance(label, int | np.integer) and 0 <= label < len(classes)
-        pictures.append((record[key], classes[label] if named else str(label)))
-    return contact_sheet(pictures)
+        images.append((record[key], classes[label] if named else str(label)))
+    return contact_sheet(images)
 
 
 def _image_key(records: RecordSet) -> str:

@@ -104,7 +104,7 @@ class ShardWriter:
 
     def discard(self) -> None:
         """Removes what was written."""
-        with contextlib.suppress(OSError):  # a full disk has no room for what is about to be removed
+        with contextlib.suppress(OSError):  # a full disk cannot take what is about to be removed
             self._stream.discard()
         self._temporary.unlink(missing_ok=True)
         self._temporary_index.unlink(missing_ok=True)
@@ -215,7 +215,7 @@ def open_sink(path: Path, compression: str) -> PlainSink | CompressedSink:
 
 
 def compression_of(path: Any) -> str:
-    """The compression of a record file, told from its first bytes."""
+    """The compression of a record file, detected by its first bytes."""
     if is_remote(path):
         start = RemoteBytes(path)[0:12]
     else:
@@ -300,7 +300,7 @@ class RecordFile:
         return None
 
     def index_mismatch(self) -> str | None:
-        """What an index beside the file says otherwise: so a file is found out that was cut off between two records."""
+        """How the index beside the file contradicts it, None if it does not. Detects a file cut off between two records."""
         rows = self._rows_beside()
         if rows is None or int(rows[-1, 0]) == self.size:
             return None

@@ -19,7 +19,7 @@ _MASK_DELTA = 0xA282EAD8
 
 
 class RecordError(DataError):
-    """A record file is damaged; `offset` says where, `file` in which."""
+    """A record file is damaged; `offset` and `file` are where."""
 
     def __init__(self, file: str, offset: int, reason: str) -> None:
         super().__init__(f"{file}: {reason} at byte {offset}.")
@@ -52,7 +52,7 @@ def frame(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 def record_between(buffer: Buffer, start: int, end: int, file: str) -> bytes:
     """The data of the record whose frame goes from `start` to `end`, as an index says; raises RecordError if it is not whole."""
-    # a checksum that fits the data says all that the header could say
+    # a checksum that fits the data is enough; the header adds nothing
     stop = end - 4
     data = buffer[start + 12 : stop]
     crc = crc32c(data)

@@ -133,7 +133,7 @@ class RecordSet:
         return self._total
 
     def place(self, index: int) -> tuple[int, int]:
-        """The file of a record, and its place within it."""
+        """The file of a record, and its index there."""
         if self._interleaved:
             place, number = divmod(index, len(self.files))
             return number, place
@@ -167,7 +167,7 @@ def infer_schema(file: RecordFile, records: int = 100) -> Schema:
         for name, values in decode_example(data).items():
             seen.setdefault(name, []).append(values)
     if not count:
-        raise DataError(f"{str(file.path)!r} has no records, so that its schema cannot be told.")
+        raise DataError(f"{str(file.path)!r} has no records, so its schema cannot be inferred.")
     return Schema({name: _leaf(name, values, count) for name, values in sorted(seen.items())})
 
 

@@ -1,4 +1,4 @@
-"""Small pictures with ten classes: `digits` (5,000 real MNIST digits, no network needed), `mnist` and `fashion_mnist`."""
+"""Small images with ten classes: `digits` (5,000 real MNIST digits, no network needed), `mnist` and `fashion_mnist`."""
 
 import functools
 import gzip
@@ -13,7 +13,7 @@ from scena.data.errors import DataError
 
 Split = Literal["train", "test"]
 Arrays = tuple[np.ndarray, np.ndarray]
-"""Pictures (n, 28, 28) and labels (n,), both uint8."""
+"""Images (n, 28, 28) and labels (n,), both uint8."""
 
 DIGIT_SETS = ("digits", "mnist", "fashion_mnist")
 EMBEDDED = Path(__file__).with_name("digits.npz")
@@ -23,7 +23,7 @@ TEST_EVERY = 5
 
 @functools.lru_cache(maxsize=2)
 def load_digits(name: str, split: Split) -> Arrays:
-    """The pictures and labels of a data set.
+    """The images and labels of a data set.
 
     Args:
         name: "digits" (embedded), "mnist" or "fashion_mnist" (fetched by Keras once, then read from its cache).
@@ -34,11 +34,11 @@ def load_digits(name: str, split: Split) -> Arrays:
     """
     if name == "digits":
         with np.load(EMBEDDED, allow_pickle=False) as arrays:
-            pictures, labels = arrays["images"], arrays["labels"]
+            images, labels = arrays["images"], arrays["labels"]
         places = np.arange(len(labels))
         chosen = places[(places % TEST_EVERY == 0) == (split == "test")]
         chosen = np.random.default_rng(0).permutation(chosen)  # the file is sorted by class
-        return pictures[chosen], labels[chosen]
+        return images[chosen], labels[chosen]
     if name not in DIGIT_SETS:
         raise DataError(f"There is no data set {name!r}; choose from {', '.join(DIGIT_SETS)}.")
     files = _cached_files(name)
@@ -73,10 +73,10 @@ def _read_npz(path: Path, split: Split) -> Arrays:
 
 
 def _read_idx(files: list[Path], split: Split) -> Arrays:
-    labels, pictures = files[:2] if split == "train" else files[2:]
+    labels, images = files[:2] if split == "train" else files[2:]
     with gzip.open(labels) as file:
         label_array = np.frombuffer(file.read(), np.uint8, offset=8)
-    with gzip.open(pictures) as file:
+    with gzip.open(images) as file:
         data = file.read()
     count, height, width = struct.unpack(">3i", data[4:16])
     return np.frombuffer(data, np.uint8, offset=16).reshape(count, height, width), label_array

@@ -26,7 +26,7 @@ TIMEOUT = 4.0
 
 
 class NamedDataSet(SplitSource[NamedDataSetParams]):
-    """Samples of a named data set: for pictures with a class, inputs["image"] and targets["label"]."""
+    """Samples of a named data set: for images with a class, inputs["image"] and targets["label"]."""
 
     def title(self) -> str:
         return f"The data set {self.params.dataset!r}"

@@ -101,7 +101,7 @@ class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenera
     list_ratios: list[float] = param(
         [], help="training: how often samples of each list are drawn, relative to each other; default: each list once"
     )
-    ignore_prefix: str = param("#", help="lines that start with this are left out")
+    ignore_prefix: str = param("#", help="lines that start with this are skipped")
 
     def __post_init__(self) -> None:
         if self.list_ratios and len(self.list_ratios) != len(self.lists):
@@ -149,12 +149,12 @@ EMBEDDED = ("digits",)
 
 
 def try_source(source: Any, mode: PipelineMode) -> None:
-    """Opens one of Scena's own sources and forgets it again; of a source of the user's, only list files are looked at.
+    """Opens and closes one of Scena's own sources, so that its errors are raised before anything heavy is loaded.
 
-    What is read from elsewhere is left alone, because that may take long, and so is what needs TensorFlow.
+    Skips remote sources, which may take long, sources that need TensorFlow, and those of the user, except for list files.
 
     Raises:
-        DataError: what opening it in earnest would raise.
+        DataError: as opening it raises.
     """
     import logging  # --help does not need it
 
@@ -172,7 +172,7 @@ def try_source(source: Any, mode: PipelineMode) -> None:
     elif own and isinstance(source, SplitSourceParams):
         log = logging.getLogger("scena.data")
         before = log.disabled
-        log.disabled = True  # it is opened again for the training, whose log file shall have these lines
+        log.disabled = True  # the training opens it again, and logs these lines to its own file
         try:
             source.create(mode)
         finally:

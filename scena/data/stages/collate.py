@@ -21,7 +21,7 @@ def allocate_memory(layout: Layout) -> list[np.ndarray[Any, Any]]:
 
 
 class Collator:
-    """Stacks samples into a batch by the specs of inputs and targets. Entries that no spec names are left out."""
+    """Stacks samples into a batch by the specs of inputs and targets. Entries without a spec are dropped."""
 
     def __init__(self, inputs: dict[str, ArraySpec], targets: dict[str, ArraySpec], padding: dict[str, Any],
                  mode: PipelineMode, whole_batches: bool = False) -> None:  # fmt: skip

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def representative_order(count: int, rng: np.random.Generator, strata: Sequence[Any] | None = None) -> Any:
-    """All places from 0 to `count` - 1 in a random order whose every beginning stands for the whole.
+    """The indices 0 to `count` - 1 in a random order, each beginning of which represents the whole data set.
 
     Args:
-        count: how many there are.
+        count: the number of indices.
         rng: draws the order.
-        strata: the class of each place; any beginning of the order then holds the same share of each class.
+        strata: the class of each index; each beginning of the order then holds the same share of each class.
     """
     order = rng.permutation(count)
     if strata is None:
@@ -64,19 +64,19 @@ class Shard:
         return size * self.index // self.count, size * (self.index + 1) // self.count
 
     def take(self, ordinals: range) -> range:
-        """The ordinals that this part reads: its own; or the first of all, to keep step with the others, if none is its own."""
+        """The ordinals of this shard; a single dummy if it has none, so that all processes step together."""
         first, last = self.bounds(len(ordinals))
         return ordinals[first:last] or ordinals[:1]
 
     def mark(self, batch: Batch, whole: Whole) -> Batch:
-        """Notes in a batch how large the whole is, and how many of its own samples count."""
+        """Stores in a batch the size of the whole one, and how many of its own samples count."""
         first, last = self.bounds(whole.stop - whole.start)
         batch.total, batch.counted = whole.stop - whole.start, last - first
         return batch
 
 
 def cut(batches: Generator[Batch, None, None], shard: Shard) -> Generator[Batch, None, None]:
-    """Parts of whole batches, for pipelines that cannot leave out what belongs to others."""
+    """The shards of whole batches, for pipelines that cannot skip the samples of other shards."""
     with closing(batches):
         for batch in batches:
             rows = shard.take(range(batch.size))
@@ -199,7 +199,7 @@ def index_chunks(context: "PipelineContext", epoch: int, cursor: Cursor, start: 
 
 
 def _pending(order: Any, size: int, start: Any) -> Iterator[Chunk]:
-    """Samples that were read but not handed out: each is read again, alone, whatever lies between them is not."""
+    """Samples that were read but not handed out are read again, one by one."""
     for chunk, offset in start["pending"]:
         ordinal = chunk * size + offset
         yield Chunk(chunk, range(ordinal, ordinal + 1), indices=[order[ordinal]])

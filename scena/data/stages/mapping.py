@@ -16,7 +16,7 @@ logger = logging.getLogger("scena.data")
 
 
 class Skipped:
-    """Counts the samples that were left out because of an error, and logs each."""
+    """Counts the samples that were skipped because of an error, and logs each."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
@@ -25,12 +25,12 @@ class Skipped:
         """In a worker: only collect, the parent counts and logs."""
 
     def add(self, error: DataError | str) -> None:
-        """Leaves a sample out; raises once too many were."""
+        """Skips a sample; raises if there are too many."""
         error = error.reason if isinstance(error, SampleError) else error
         self.identities.append(str(error))
         if self.silent:
             return
-        logger.warning("left out a sample (on_error=skip): %s", error)
+        logger.warning("skipped a sample (on_error=skip): %s", error)
         if self.limit is not None and len(self.identities) > self.limit:
             raise DataError(
                 f"{len(self.identities)} samples failed, more than max_skipped={self.limit}. The last: {error}"
@@ -101,7 +101,7 @@ def _known(current: Any, first: Sample) -> str:
 
 
 WATCHED = 8
-"""So many samples are watched; a mistake of this kind concerns all of them."""
+"""The number of samples that are checked; a mistake of this kind affects all of them."""
 
 
 def read_only(sample: Sample) -> Sample:
@@ -128,7 +128,7 @@ def _read_only(value: Any) -> Any:
 
 
 class ReuseWatch:
-    """Notices that making a sample changes the one before it.
+    """Detects that making a sample changes the one before it.
 
     Args:
         maker: name of the source or processors, for the error.
@@ -146,7 +146,7 @@ class ReuseWatch:
             for name, array in _arrays(before).items():
                 if array.tobytes() != content[name]:
                     raise DataError(
-                        f"{self._maker} uses the array of {name} again: that of {before.identity()} changed when "
+                        f"{self._maker} reuses the array of {name}: that of {before.identity()} changed when "
                         f"{sample.identity()} was made, so samples of a batch would be mixed up. Return a new array for each sample."
                     )
         self._left -= 1

@@ -1,4 +1,4 @@
-"""Runs one stage of a plan: chunks in, chunks or batches out. The engines decide in which process."""
+"""Runs a parallel stage chunk by chunk, in whichever process the engine chooses; and the steps that serial stages share with it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ class ParallelStage:
                 self._after.append(context.mapping(step))
 
     def run(self, chunk: Chunk, epoch: int) -> Chunk:
-        """Processes one chunk: reads it if need be, applies the processors; keeps the addresses of what is left."""
+        """Processes one chunk: reads it if need be, applies the processors; keeps the addresses of the samples that remain."""
         random = self.context.random(epoch)
         if chunk.indices is not None:
             loaded, ordinals = self.context.load_chunk(chunk)
@@ -143,7 +143,7 @@ class GeneratingStep:
             yield sample
 
     def snapshot(self) -> Any:
-        """What `restore` needs to go on from here."""
+        """What `restore` needs to continue from here."""
         return [self.given, self.processor.state(), None if self.random is None else random_state(self.random)]
 
     def restore(self, snapshot: Any) -> None:
@@ -192,7 +192,7 @@ def source_items(context: PipelineContext, epoch: int, start: int) -> Iterator[I
             sample = next(samples)
         except StopIteration:
             return
-        except ScenaError:  # it says already what is wrong, as the model does that predicts samples for post-processing
+        except ScenaError:  # its message is complete, as that of a model that predicts samples for post-processing
             raise
         except Exception as error:
             raise DataError(

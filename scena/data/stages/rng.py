@@ -96,6 +96,6 @@ def key_of(rng: np.random.Generator) -> int:
 
 
 def keys_of(seed: int, epoch: int, ordinals: Iterable[int], processor: int) -> np.ndarray[Any, Any]:
-    """The keys that the n-th processor gets for samples at these places of an epoch."""
+    """The keys that the n-th processor gets for samples with these ordinals in an epoch."""
     random = SampleRandom(seed, epoch)
     return np.array([key_of(random.at(int(ordinal), 0, processor)) for ordinal in ordinals], np.uint64)

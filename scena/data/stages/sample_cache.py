@@ -1,8 +1,8 @@
 """Samples in one file, readable by index: a file on disk (the cache) or in memory (preloaded data), the same format.
 
-No code is ever run by reading it: values are plain, arrays are raw bytes (scena/data/stages/sample_codec.py). Only a store in memory,
+No code is ever run by reading it: values are plain, arrays are raw bytes (scena/data/stages/sample_codec.py). Only a cache in memory,
 which this program wrote itself, may hold records of known classes. Each sample in a file has a checksum, and the table of
-places and checksums has one that belongs to the file's name.
+offsets and checksums has one that depends on the file's name.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _FOOTER = struct.Struct("<QQQ16s")
 
 
 class SampleWriter:
-    """Appends samples to a file, under whose name they are found again; to one in memory without a name."""
+    """Appends samples to the file of a cache, or to one in memory (`name` is None)."""
 
     def __init__(self, descriptor: int, name: str | None) -> None:
         self._file = os.fdopen(os.dup(descriptor), "wb")
@@ -86,12 +86,12 @@ class SampleWriter:
 
 def _not_stored(error: OSError) -> DataError:
     return DataError(
-        f"The processed samples cannot be stored: {error.strerror}. Do without preload or cache_dir, or make room."
+        f"The processed samples cannot be stored: {error.strerror}. Free some space, or do without preload and cache_dir."
     )
 
 
 class StoredSamples(RandomAccessGenerator[Any]):
-    """The samples of a store, by index. `descriptor` is an open file that worker processes share."""
+    """The cached samples, by index. `descriptor` is an open file that worker processes share."""
 
     def __init__(self, descriptor: int, mode: PipelineMode, path: Path | None) -> None:
         super().__init__(None, mode)
@@ -102,11 +102,11 @@ class StoredSamples(RandomAccessGenerator[Any]):
         count, size, *_ = _FOOTER.unpack(self._data[-_FOOTER.size :].tobytes())
         self._rows = self._data[size : size + 16 * (count + 1)].view(np.int64).reshape(-1, 2)
         self.original: Any = None
-        """The source that sample i of this one was sample i of, if that is so."""
+        """The original source if indices are unchanged, else None."""
 
     @property
     def nbytes(self) -> int:
-        """The size of the store."""
+        """The size of the cache."""
         return len(self._data)
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ def _table_checksum(table: bytes, name: str) -> int:
 
 
 def is_complete(path: Path) -> bool:
-    """Whether a file is a store that was finished under this name. One that is damaged is reported."""
+    """Whether a file is a cache that was finished under this name. Logs a warning if it is damaged."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""Samples as plain values: what may travel between processes and into a cache without a pickle.
+"""Samples as plain values, which can be sent to other processes and cached without pickle.
 
 A value becomes nested lists with a tag in front; arrays are taken out and travel as raw bytes. Small records (dataclasses,
 named tuples, enums) travel by the name of their class, between the processes of one program only: a file never names a class.

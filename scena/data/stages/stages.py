@@ -43,7 +43,7 @@ class Stage:
     out_chunk_size: int = 0
     """Samples in a chunk, or batch, of its output (serial stages)."""
     batches: bool = False
-    """Its output are batches, not samples."""
+    """Its output consists of batches, not of samples."""
     exact: bool = False
     """A serial stage that can be restored at any position; else it replays the epoch."""
 
@@ -64,7 +64,7 @@ def plan_stages(
         main_source: the source stays in the training process; what follows does not.
         batch_size: samples in a batch.
         bucketing: batches are formed by length.
-        skipping: samples may be left out, and others take their places.
+        skipping: samples may be skipped, and later ones fill the batch.
     """
     stages: list[Stage] = [] if random_access else [Stage(parallel=False, source=True)]
     for step in steps:

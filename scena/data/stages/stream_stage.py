@@ -47,7 +47,7 @@ class Buckets:
                 yield [waiting for waiting, _ in bucket]
 
     def _fits(self, sample: Sample) -> bool:
-        """Whether a sample matches the specs; asked where one that does not may be left out."""
+        """Whether a sample matches the specs; one that does not is skipped."""
         try:
             self._collator.check(sample)
         except DataError as error:
@@ -63,7 +63,7 @@ class Buckets:
 class StreamStage:
     """A serial stage of one epoch.
 
-    Its position is a JSON value: `piece` and `out` count what it gave. If all of it can be restored, `next` is the
+    Its position is a JSON value: `piece` and `out` count the chunks and samples it gave. If it can be restored exactly, `next` is the
     address (chunk, offset) of the next sample it takes, `pending` those that wait in buckets, `states` those of
     generating processors, `in` the position of the stage before it; otherwise it starts the epoch again and drops
     what it gave.
@@ -75,7 +75,7 @@ class StreamStage:
         self.stage: Stage = stages[stage_index]
         self.epoch = epoch
         upstream = stages[stage_index - 1] if stage_index else self.stage
-        self._piece = upstream.chunk_size if upstream.parallel or not stage_index else upstream.out_chunk_size
+        self._chunk = upstream.chunk_size if upstream.parallel or not stage_index else upstream.out_chunk_size
         self._pairs = stage_index > 0 and upstream.generating
         self.exact = self.stage.exact
         self._generating: list[GeneratingStep] = []
@@ -84,7 +84,7 @@ class StreamStage:
         self._buckets = Buckets(context, self.stage.batches, self.stage.out_chunk_size)
 
     def run(self, chunks: Iterable[Chunk] | None, position: Any) -> Iterator[Chunk]:
-        """The chunks (or the samples of batches) it makes from `position` on; `pieces` is None for a source."""
+        """The chunks (or the samples of batches) it makes from `position` on; `chunks` is None if it starts with the source."""
         number, out = (position["piece"], position["out"]) if position else (0, 0)
         restored = position if self.exact else None
         dropped = 0 if self.exact else number
@@ -139,7 +139,7 @@ class StreamStage:
                 if self._pairs:
                     yield sample, chunk.number, offset + 1
                 else:
-                    yield sample, chunk.number * self._piece + offset, 0
+                    yield sample, chunk.number * self._chunk + offset, 0
             self._next = max(start, (chunk.number + 1, 0))
             oldest = self._oldest()
             for known in [known for known in self._before if known < oldest]:

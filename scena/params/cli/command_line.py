@@ -38,7 +38,7 @@ def parse(
     """Reads a command line. Raises ParamsError for whatever is wrong with it; prints and exits for `--help`.
 
     Args:
-        default: what holds if nothing else is said.
+        default: the values that nothing else sets.
         argv: the words; `--config FILE… --config_set NAME` are taken from them as well. The command line wins over
             files, later files over earlier ones, wherever they stand.
         prog, description: for the help text.

@@ -190,7 +190,7 @@ def _reference(name: str, source: Source, document: Section, place: str) -> Sour
 
 
 def _circle(wanted: Source, chain: tuple[Source, ...]) -> str | None:
-    """The circle that going on to `wanted` would close."""
+    """The cycle that following `wanted` would close."""
     if wanted not in chain:
         return None
     members = [*chain[chain.index(wanted) :], wanted]

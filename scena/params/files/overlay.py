@@ -91,7 +91,7 @@ def entries_of(layer: Mapping[str, Any], origin: str) -> list[Entry]:
 
 
 def merge_into(tree: Origins, entries: list[Entry], *, lenient: bool = False) -> None:
-    """Lays entries over `tree.raw` in place, and notes their origins. `lenient` leaves out what is wrong instead of
+    """Lays entries over `tree.raw` in place, and notes their origins. `lenient` skips what is wrong instead of
     raising.
     """
     layer = _Layer(tree, entries)

@@ -47,7 +47,7 @@ def test_exception_of_a_processor(processes: int) -> None:
     text = str(caught.value)
     assert re.match(
         r"Fault failed on sample 9 \(meta: \{'id': 9\}\): ValueError: this picture is broken \(toys.py:\d+\)\. "
-        r"Set on_error=skip to go on without such samples\.",
+        r"Set on_error=skip to skip such samples\.",
         text,
     )
     if processes:
@@ -175,9 +175,9 @@ def test_skip_leaves_samples_out(kind: str, caplog) -> None:
 
     with caplog.at_level(logging.WARNING):
         expected = made(0)
-    assert "left out a sample" in caplog.text
+    assert "skipped a sample" in caplog.text
     assert "sample 9 (meta: {'id': 9})" in caplog.text
-    assert [size for _, size, *_ in expected] == [4, 4, 4, 4, 4, 2], "others take the place of the one left out"
+    assert [size for _, size, *_ in expected] == [4, 4, 4, 4, 4, 2], "others take the place of the skipped one"
     assert 9 not in [meta["id"] for _, _, metas, *_ in expected for meta in metas]
     assert made(2) == expected
 
@@ -198,7 +198,7 @@ def test_skip_has_a_limit_and_a_report(processes: int, caplog) -> None:
         assert len(list(stream)) == 6
         assert len(stream.skipped) == 1
         assert stream.skipped[0].startswith("Fault failed on sample 9")
-    assert "1 sample was left out of the evaluation data because of errors" in caplog.text
+    assert "Skipped 1 sample of the evaluation data because of errors" in caplog.text
     pipeline.close()
 
 

@@ -171,7 +171,7 @@ def test_the_default_goes_parallel_when_that_pays(caplog) -> None:
     with caplog.at_level(logging.INFO):
         made, parallel = batches(120, 0.004)
     assert parallel is not None
-    assert "going on with" in caplog.text
+    assert "continuing with" in caplog.text
     assert made == batches(120, 0.0, num_processes=0)[0]
     pipeline = toy_pipeline(NumbersParams(count=500), sequence(SlowParams(seconds=0.004), NoiseParams()))
     for _ in range(2):  # workers that were started are used by the next stream at once

@@ -36,8 +36,8 @@ def raised(name: str, failure: Failure) -> WorkerError:
     logger.debug("In %s:\n%s", name, failure.trace)
     if not failure.lines:
         return WorkerError(f"{failure.message}\n\nIn {name}:\n{failure.trace}")
-    told = "\n".join(f"  {line}" for line in failure.lines.splitlines())
-    return WorkerError(f"{failure.message}\nIn {name} (SCENA_LOG_LEVEL=debug shows the whole traceback):\n{told}")
+    shown = "\n".join(f"  {line}" for line in failure.lines.splitlines())
+    return WorkerError(f"{failure.message}\nIn {name} (SCENA_LOG_LEVEL=debug shows the whole traceback):\n{shown}")
 
 
 def died(name: str, status: int | None) -> WorkerError:
@@ -55,7 +55,7 @@ def died(name: str, status: int | None) -> WorkerError:
         how = f"ended with exit status {status}"
     return WorkerError(
         f"The {name} of the input pipeline {how}. Resume the run, use fewer processes if memory is short, or set "
-        "on_worker_death=restart to go on by itself."
+        "on_worker_death=restart to restart it automatically."
     )
 
 

@@ -1,10 +1,11 @@
-"""The engine that runs a plan in worker processes. Its batches are the same as those of the one in this process."""
+"""The engine that runs the stages in worker processes. Its batches are the same as those of the in-process engine."""
 
 import logging
 from collections.abc import Generator, Iterator
 from typing import Any
 
 from scena.data.batch import Batch, Cursor
+from scena.data.engines.base import Engine
 from scena.data.engines.in_process import cursor_after, empty
 from scena.data.engines.workers.codec import read_batch, read_chunk, read_header
 from scena.data.engines.workers.memory import Bytes, lease
@@ -20,7 +21,7 @@ logger = logging.getLogger("scena.data")
 RESTARTS_WITHOUT_PROGRESS = 3
 
 
-class ParallelEngine:
+class ParallelEngine(Engine):
     """Yields batches from a cursor on, made by `processes` workers; keeps the workers for the next time."""
 
     def __init__(self, context: PipelineContext, processes: int) -> None:
@@ -29,7 +30,6 @@ class ParallelEngine:
         self.pool = WorkerPool(context, processes)
 
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`."""
         failures = 0
         if self.pool.closed:  # a worker died in an earlier stream
             self.pool = WorkerPool(self.context, self.processes)

@@ -59,7 +59,7 @@ class Group:
 
 @dataclass(slots=True)
 class Failed:
-    """In the place of a group: what went wrong there."""
+    """Stands for a group that failed."""
 
     error: BaseException
 
@@ -171,7 +171,7 @@ class Following(Protocol):
         """Learns how many bytes a chunk has."""
 
 
-class FinalQueue:
+class FinalQueue(Following):
     """Batches that wait for the consumer, in order, and the ends of epochs between them.
 
     Args:
@@ -222,7 +222,7 @@ class FinalQueue:
         self._ready.clear()
 
 
-class ParallelNode:
+class ParallelNode(Following):
     """Gives groups to the workers, and their results on in order."""
 
     def __init__(self, dispatcher: Dispatcher, following: Following, stage_index: int, *, last: bool) -> None:
@@ -293,7 +293,7 @@ class ParallelNode:
             give_back(self._dispatcher.slots, event)
 
 
-class SerialNode:
+class SerialNode(Following):
     """Passes everything to the one process of its stage, and on what comes back."""
 
     def __init__(

@@ -44,7 +44,7 @@ class Member:
         self._life = life
 
     def send(self, message: Message) -> None:
-        """Sends a message; if the other side is gone, reading will tell."""
+        """Sends a message. If the other side is gone, reading reports it."""
         with contextlib.suppress(OSError):
             self.channel.send(message)
 
@@ -53,7 +53,7 @@ class Member:
         self.up = True
 
     def status(self) -> int | None:
-        """How it ended, None if it did not (waits a moment: its channel closes before its process is reaped)."""
+        """The exit status, None if it runs (waits a moment: its channel closes before its process is reaped)."""
         if self.process is None:
             return None
         try:
@@ -131,7 +131,7 @@ class WorkerPool:
         return [*self.workers, *self.streams.values()]
 
     def ready(self) -> bool:
-        """Whether all processes are up (or have something to say about why they are not)."""
+        """Whether all processes are up (or have sent why they are not)."""
         if self.closed:
             return True
         waiting = [member.channel for member in self.members if member.process is not None and not member.up]

@@ -33,7 +33,7 @@ from scena.data.errors import DataError
 from scena.data.stages.feed import feed_start, index_chunks, starts
 
 PATIENCE_SECONDS = 30
-"""After waiting so long for a batch, the log says what the workers are at."""
+"""After waiting this long for a batch, the log describes what the workers are doing."""
 
 logger = logging.getLogger("scena.data")
 
@@ -89,7 +89,7 @@ class Router:
                     break
                 if not self._lock.wait(PATIENCE_SECONDS):
                     logger.warning(
-                        "Waiting for a batch since more than %d s. %s",
+                        "Waiting for a batch for more than %d s. %s",
                         PATIENCE_SECONDS,
                         self._dispatcher.describe() or "No worker has a task.",
                     )

@@ -39,7 +39,7 @@ FLUSH_BYTES = 1 << 20
 
 
 class _Reset(BaseException):
-    """The parent starts again from another position. Passes through the code of processors, so it is no Exception."""
+    """The parent starts again from another position. A BaseException: `except Exception` in a processor must not swallow it."""
 
 
 class _Closed(BaseException):
@@ -159,7 +159,7 @@ class StreamServer:
         self._writer, self._results, self._chunks = None, [], []
 
     def _wait(self) -> None:
-        """Takes one message; what is ready goes out first, somebody may be waiting for it."""
+        """Takes one message. Sends finished results first: the parent may be waiting for them."""
         if not self._channel.messages:
             self._flush()
         try:
