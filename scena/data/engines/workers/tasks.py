@@ -1,4 +1,4 @@
-"""The loop of a worker that runs chunks of parallel stages, in a heap whose fragmentation is filled first."""
+"""The loop of a worker that runs chunks of parallel stages."""
 
 import time
 from typing import Any
@@ -18,36 +18,6 @@ from scena.data.stages.context import PipelineContext
 from scena.data.stages.parallel_stage import ParallelStage
 from scena.data.stages.stages import Chunk
 
-_POOL = 16 * 1024
-_ENOUGH = 128
-"""Free places in one pool that are enough for what is alive between two samples."""
-_MOST = 1 << 15
-"""Objects that are held at most: about a megabyte, most of it in places that were lost anyway."""
-
-
-class HoleFiller:
-    """Holds unused numbers in the holes, so that the next ones come from a pool with many free places."""
-
-    def __init__(self) -> None:
-        self._held: list[float] = []
-        self._tasks = 0
-
-    def before_task(self) -> None:
-        """Fills the holes before tasks 1, 2, 4, 8 and so on: the first ones still create what stays."""
-        self._tasks += 1
-        if self._tasks & (self._tasks - 1) == 0:
-            self.fill()
-
-    def fill(self) -> None:
-        """Fills the holes that there are now."""
-        while len(self._held) < _MOST:
-            found = [place + 0.5 for place in range(_ENOUGH)]  # a float takes as much as an int
-            pool = id(found[-1]) // _POOL
-            elsewhere = [number for number in found if id(number) // _POOL != pool]
-            if not elsewhere:
-                return
-            self._held += elsewhere
-
 
 class TaskServer:
     """Takes tasks from its channel, in order, until the channel ends."""
@@ -57,7 +27,6 @@ class TaskServer:
         self._memory = memory
         self._context = context
         self._returns = Returns()
-        self._holes = HoleFiller()
         self._stages: dict[int, ParallelStage] = {}
 
     def run(self) -> None:
@@ -68,7 +37,6 @@ class TaskServer:
             except EOFError:
                 return
             assert isinstance(message, Task)
-            self._holes.before_task()
             reply = self._run(message)
             reply.freed = (
                 self._returns.take()
