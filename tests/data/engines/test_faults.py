@@ -259,5 +259,5 @@ def test_waiting_long_says_what_the_workers_are_at(monkeypatch, caplog) -> None:
     with caplog.at_level(logging.WARNING), pipeline.stream() as stream:
         next(stream)
     pipeline.close()
-    assert "Waiting for a batch since more than" in caplog.text
+    assert "Waiting for a batch for more than" in caplog.text
     assert "is at samples 0 to 3 of its epoch" in caplog.text
