@@ -7,12 +7,14 @@ import glob
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from scena.backends.params import ComputeParams
 from scena.errors import ScenaError
-from scena.params import Params
-from scena.params.tree import changed_flags
 from scena.plugins import names
+
+if TYPE_CHECKING:
+    from scena.backends.params import ComputeParams
+    from scena.params import Params
 
 
 class DeviceError(ScenaError, RuntimeError):
@@ -50,7 +52,7 @@ def load_keras() -> str:
     return name
 
 
-def check_backend(params: Params, prefix: str) -> None:
+def check_backend(params: "Params", prefix: str) -> None:
     """Refuses flags that the current backend does not support.
 
     Args:
@@ -60,6 +62,8 @@ def check_backend(params: Params, prefix: str) -> None:
     Raises:
         BackendError: names the flag.
     """
+    from scena.params.tree import changed_flags  # late: `scena --help` imports this module, and needs no parameters
+
     name = load_keras()
     for flag, field in changed_flags(params, prefix):
         if field.backends and name not in field.backends:
@@ -93,7 +97,7 @@ GPU_FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
 """Device files of GPUs: of NVIDIA, of AMD, and of Windows in WSL."""
 
 
-def check_present(params: ComputeParams) -> None:
+def check_present(params: "ComputeParams") -> None:
     """Refuses `--device.gpus` on a machine without any; TensorFlow checks the indices later.
 
     Raises:
