@@ -158,10 +158,7 @@ def test_devices_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            "--workers 2 predict",
-            "scena launch runs train or resume: scena launch --workers 2 train SCENARIO … Received: predict.",
-        ),
+        ("--workers 2 predict", "unexpected 'predict': scena launch [--flag value …] train|resume …"),
         ("--workers 1 train tests.toy", "--workers 1 is a training in one process: scena train …"),
         (
             "train tests.toy --device.worker_index 1",

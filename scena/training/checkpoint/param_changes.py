@@ -1,15 +1,11 @@
-"""Changes between a stored run and the parameters, code and environment it resumes with."""
+"""Changes between a stored run and the parameters and code it resumes with. No Keras here: `--strict` compares code before it loads."""
 
 import json
 import logging
-import os
-import platform
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from scena.backends.base import backend
 from scena.storage.checksums import write_checked
 from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code
 from scena.storage.run_layout import RESUMES_FILE
@@ -38,20 +34,6 @@ def compare(before: Any, after: Any, path: str = "") -> list[Change]:
             changes += compare(before.get(name), after.get(name), f"{path}.{name}" if path else name)
         return changes
     return [] if before == after else [Change(path, before, after)]
-
-
-def environment() -> dict[str, str]:
-    """What results depend on beside the parameters: versions, and the cores that TensorFlow spreads its work over."""
-    own = backend()
-    return {
-        "python": platform.python_version(),
-        **{name: _version(name) for name in ("keras", "tensorflow", "numpy")},
-        "machine": platform.machine(),
-        "cores": str(len(os.sched_getaffinity(0))),
-        **(
-            {} if own.name == "tensorflow" else {"backend": own.name, **{name: _version(name) for name in own.packages}}
-        ),
-    }
 
 
 def compare_code(before: Fingerprints | None, module: str, checkpoint: Path, *, strict: bool) -> list[CodeChange]:
@@ -85,10 +67,3 @@ def record(directory: Path, entry: dict[str, Any]) -> None:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"

@@ -5,7 +5,10 @@ no layer.
 """
 
 import logging
+import os
+import platform
 import random
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +16,14 @@ import keras
 import msgspec
 import numpy as np
 
+from scena.backends.base import backend
 from scena.model.errors import ModelError
 from scena.model.state.layer_state import Layers, LayerState, decode, encode
 from scena.model.state.variables import global_seed_variables, variable_views
 from scena.storage.tensor_file import Array
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.checkpoint.callback_state import KerasCallbackState
-from scena.training.checkpoint.param_changes import compare, environment
+from scena.training.checkpoint.param_changes import compare
 from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState, VariableEntry
 from scena.training.checkpoint.writer import CheckpointWriter
 from scena.training.errors import CheckpointError
@@ -180,6 +184,27 @@ def _check_backend(before: dict[str, str], path: Path) -> None:
             f"The checkpoint {path} was written with the {written} backend, and this is {now}. Resume with KERAS_BACKEND={written}; "
             "or start a new run from its weights with --warmstart.model and the run's best directory."
         )
+
+
+def environment() -> dict[str, str]:
+    """What results depend on beside the parameters: versions, and the number of cores that TensorFlow uses."""
+    own = backend()
+    return {
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("keras", "tensorflow", "numpy")},
+        "machine": platform.machine(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        **(
+            {} if own.name == "tensorflow" else {"backend": own.name, **{name: _version(name) for name in own.packages}}
+        ),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _compare_environment(before: dict[str, str]) -> None:
