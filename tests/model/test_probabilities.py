@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[Callable[[Any, Tensors], Any], str]] = {
     "in an operation": (
         lambda y, outputs: ops.categorical_crossentropy(ops.one_hot(y, 3), outputs["p"], from_logits=True),
         (
-            "categorical_crossentropy with from_logits=True gets probabilities, the output of a softmax. Give it the logits, or leave out "
+            "categorical_crossentropy with from_logits=True gets probabilities, the output of a softmax. Give it the logits, or remove "
             "from_logits."
         ),
     ),
