@@ -4,6 +4,12 @@ import inspect
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scena.errors import ScenaError
+
+
+class OverridingError(ScenaError, TypeError):
+    """A class overrides something that does not exist, or in a way that has no effect."""
+
 
 class Overridable:
     """Base of classes that users extend. It refuses mistakes that would otherwise pass unnoticed, or fail far away.
@@ -22,13 +28,16 @@ class Overridable:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_misspelt(cls)
+        _refuse_misspelt_attributes(cls)
         own = dict(cls.__dict__)
         for name, place in cls.__elsewhere__.items():
             if name in own and not _is_scenas(cls):
-                raise TypeError(f"{cls.__name__}.{name} is never called: {name} belongs to {place}. Move it there.")
+                raise OverridingError(
+                    f"{cls.__name__}.{name} is never called: {name} belongs to {place}. Move it there."
+                )
         for public, other in cls.__two_names__.items():
             if public in own and other in own and own[public] is not own[other]:
-                raise TypeError(
+                raise OverridingError(
                     f"{cls.__name__} defines {public} and {other}, which are two names of one method. Keep {public}."
                 )
             for name, same in ((public, other), (other, public)):
@@ -40,7 +49,7 @@ class Overridable:
                 continue
             names = {hook, cls.__two_names__.get(hook, hook)}
             if both := sorted(names & own.keys()):
-                raise TypeError(
+                raise OverridingError(
                     f"{cls.__name__} defines {attribute} and {both[0]}, which say the same. Keep {attribute}."
                 )
             for name in names:  # takes precedence over a hook that a class in between defines
@@ -65,7 +74,7 @@ def refuse_misspelt(cls: type) -> None:
     """Raises if a method of `cls` has almost the name of a method of Scena that `cls` does not override.
 
     Raises:
-        TypeError: names both.
+        OverridingError: names both.
     """
     if _is_scenas(cls):
         return
@@ -85,9 +94,18 @@ def refuse_misspelt(cls: type) -> None:
         if close and own.isdisjoint(close):
             public = [other for other in close if not other.startswith("_")]
             meant = public[0] if public and not name.startswith("_") else close[0]
-            raise TypeError(
+            raise OverridingError(
                 f"{cls.__name__}.{name} is never called; did you mean {meant}? If it is a method of your own, rename it."
             )
+
+
+def _refuse_misspelt_attributes(cls: type[Overridable]) -> None:
+    for name in vars(cls):
+        if name.startswith("_") or any(hasattr(parent, name) for parent in cls.__mro__[1:]) or _is_scenas(cls):
+            continue
+        for close in get_close_matches(name, cls.__attributes__, 1, cutoff=0.8):
+            if close not in vars(cls):
+                raise OverridingError(f"{cls.__name__}.{name} is never read; did you mean {close}?")
 
 
 def _is_scenas(cls: type) -> bool:

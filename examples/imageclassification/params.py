@@ -65,4 +65,4 @@ class FlowersEvaluatorParams(ClassificationEvaluatorParams, builds=".evaluator:F
 class FlowersScenarioParams(ScenarioBaseParams[FlowersDataParams, FlowersModelParams]):
     """Telling pictures apart."""
 
-    evaluator: FlowersEvaluatorParams = param(flat=True, help="accuracy by class")
+    evaluator: ClassificationEvaluatorParams = param(FlowersEvaluatorParams(), flat=True, help="accuracy by class")

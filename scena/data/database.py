@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from scena.data.errors import DataError
 from scena.data.generator import as_generator
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline, SamplePipeline
@@ -10,7 +11,7 @@ from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
-from scena.overriding import Overridable
+from scena.overriding import Overridable, OverridingError
 from scena.params.annotations import type_argument
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ class DataBase(Overridable, Generic[P]):
     __attributes__ = {"inputs": "input_specs", "targets": "target_specs"}
     __elsewhere__ = dict.fromkeys(("loss", "metrics"), "the model (ModelBase)")
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("inputs", "targets"):
+            if not isinstance(found := getattr(cls, name), Mapping | property):
+                kind = type(found).__name__
+                raise OverridingError(f"{cls.__name__}.{name} must be a dict of ArraySpec by name. Received: {kind}.")
+
     def __init__(self, params: P, **static: Any) -> None:
         self.params = params
         self.static = static
@@ -58,7 +66,7 @@ class DataBase(Overridable, Generic[P]):
     def input_specs(self) -> dict[str, Any]:
         """Name, shape (without batch dimension) and dtype of each input of the model; the default is `inputs`."""
         if not self.inputs:
-            raise NotImplementedError(
+            raise DataError(
                 f'{type(self).__name__} must name its inputs, for example inputs = {{"x": ArraySpec((2,), "float32")}}, or '
                 "define input_specs(self)."
             )

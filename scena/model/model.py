@@ -13,7 +13,7 @@ from scena.data.sample import Sample
 from scena.model.errors import ModelError
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
-from scena.overriding import Overridable
+from scena.overriding import Overridable, OverridingError
 
 TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
 
@@ -80,9 +80,11 @@ class ModelBase(Overridable, Generic[TModelParams]):
     def _create_graph(self, **static: Any) -> GenericGraphBase[Any]:
         graph = type(self).graph
         if graph is None:
-            raise NotImplementedError(
+            raise ModelError(
                 f"{type(self).__name__} must name its network (graph = MyGraph), or implement create_graph(self)."
             )
+        if not (isinstance(graph, type) and issubclass(graph, GenericGraphBase)):
+            raise ModelError(f"{type(self).__name__}.graph must be a subclass of GraphBase. Received: {graph!r}.")
         static.setdefault("name", to_snake_case(graph.__name__))  # the name that Keras would give to the first one
         return graph(self.params, **static)
 
@@ -145,8 +147,10 @@ class ModelBase(Overridable, Generic[TModelParams]):
 
 def _check_best(kind: str, name: str, value: Any) -> None:
     if name != "best":
-        raise TypeError(f"{kind}.{name} = {value!r} is never read; did you mean best?")
+        raise OverridingError(f"{kind}.{name} = {value!r} is never read; did you mean best?")
     if isinstance(value, property):
         return
     if not (isinstance(value, tuple | list) and len(value) == 2 and value[0] in ("min", "max")):
-        raise TypeError(f'{kind}.best must be ("min" or "max", NAME), for example ("max", "acc"). Received: {value!r}.')
+        raise OverridingError(
+            f'{kind}.best must be ("min" or "max", NAME), for example ("max", "acc"). Received: {value!r}.'
+        )

@@ -241,7 +241,12 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             ParamsError: a value is wrong, as the command line would say it.
         """
         cls.check_params(params)
-        return cls.trainer_cls()(params, cls(params.scenario))
+        scenario = cls(params.scenario)
+        (
+            scenario.evaluator_cls(),
+            cls.voter_params.implementation(),
+        )  # a misspelt `builds=` would only show after the training
+        return cls.trainer_cls()(params, scenario)
 
     @classmethod
     def check_params(cls, params: TrainerParams[TScenarioParams, TPipelines]) -> None:

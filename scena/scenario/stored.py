@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.data.params import RULES
-from scena.params import Params, ParamsError, build, to_raw
+from scena.params import Params, ParamsError, build, short_name, subclasses, to_raw
 from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.storage.checksums import warn_if_changed, write_checked
@@ -138,13 +138,25 @@ def joined(description: Any, path: Path) -> dict[str, Any]:
 
 def stored_export(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> ExportParams:
     """The parameters of an export; only those that a prediction needs become objects."""
-    trainer = description["trainer"]
+    trainer = _without_former_class(description["trainer"], scenario)
     record = {name: value for name, value in trainer.items() if name not in _BUILT}
     try:
         needed = build({name: trainer[name] for name in _BUILT if name in trainer}, scenario.trainer_params_cls())
     except ParamsError as error:
         raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
     return ExportParams(needed.scenario, needed.gen, record)
+
+
+def _without_former_class(trainer: dict[str, Any], scenario: type[ScenarioBase[Any, Any]]) -> dict[str, Any]:
+    """The parameters without the name of the scenario's params class if that was renamed, or replaced by `Scenario[Data, Model, …]`.
+
+    The scenario decides about the class; its fields are checked as always.
+    """
+    own = trainer.get("scenario")
+    name = own.get("class") if isinstance(own, dict) else None
+    if not isinstance(name, str) or name in map(short_name, subclasses(type(scenario.default_params()))) or ":" in name:
+        return trainer
+    return {**trainer, "scenario": {key: value for key, value in own.items() if key != "class"}}
 
 
 def _imports_hint(description: dict[str, Any]) -> str:
@@ -160,7 +172,7 @@ def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, 
     try:
         if not isinstance(description.get("trainer"), dict):
             raise ScenarioError(f"{path} holds no parameters of a training.")
-        return build(description["trainer"], scenario.trainer_params_cls())
+        return build(_without_former_class(description["trainer"], scenario), scenario.trainer_params_cls())
     except ParamsError as error:
         raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
     except RecursionError:

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, ModelBaseParams, Sample
+from scena import (
+    ArraySpec,
+    DataBase,
+    DataBaseParams,
+    DataError,
+    GraphBase,
+    ModelBase,
+    ModelBaseParams,
+    ModelError,
+    Sample,
+)
 from scena.overriding import spelled
 
 
@@ -82,7 +92,7 @@ def test_a_graph_is_named_or_created() -> None:
     assert Named(params).create_root_graph(width=3).graph.width == 3
     assert Created(params).create_root_graph().graph.width == 7
     assert NamedAgain(params).create_root_graph().graph.width == 1
-    with pytest.raises(NotImplementedError, match="Public must name its network \\(graph = MyGraph\\)"):
+    with pytest.raises(ModelError, match="Public must name its network \\(graph = MyGraph\\)"):
         Public(params).create_root_graph()
 
 
@@ -127,7 +137,7 @@ def test_specs_are_attributes_or_methods_and_the_nearest_counts() -> None:
 
             def _input_layer_specs(self) -> dict[str, ArraySpec]: ...
 
-    with pytest.raises(NotImplementedError, match="DataBase must name its inputs, for example inputs = "):
+    with pytest.raises(DataError, match="DataBase must name its inputs, for example inputs = "):
         DataBase(DataBaseParams()).input_layer_specs()
 
 
@@ -146,6 +156,16 @@ MISTAKES: dict[str, tuple[type, dict[str, Any], str]] = {
         ModelBase,
         {"bset": ("max", "acc")},
         "Mine.bset = ('max', 'acc') is never read; did you mean best?",
+    ),
+    "another name for targets": (
+        DataBase,
+        {"target": {"label": ArraySpec((), "int32")}},
+        "Mine.target is never read; did you mean targets?",
+    ),
+    "specs in a list": (
+        DataBase,
+        {"inputs": [ArraySpec((), "int32")]},
+        "Mine.inputs must be a dict of ArraySpec by name. Received: list.",
     ),
     "best without a direction": (
         ModelBase,

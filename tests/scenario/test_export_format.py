@@ -95,3 +95,12 @@ def test_imports_of_a_run_are_named_where_they_are_missing(
     text = capsys.readouterr().err
     assert "unknown OptimizerParams 'Mine'" in text
     assert "The run was made with --import my_optimizers; give that here, too." in text
+
+
+def test_the_scenario_decides_about_the_class_of_its_parameters(export: Path, tmp_path: Path) -> None:
+    """A params class that was renamed, or replaced by `Scenario[Data, Model, …]`, does not make exports unreadable."""
+    copy = Path(shutil.copytree(export, tmp_path / "best"))
+    description = json.loads((copy / "scenario.json").read_text())
+    description["params"]["class"] = "NameOfFormerTimes"
+    (copy / "scenario.json").write_text(json.dumps(description))
+    assert predictions(copy) == predictions(export)
