@@ -10,7 +10,7 @@ from .params import AtrDataParams, LineFilesParams
 
 
 class LineFiles(RandomAccessGenerator[LineFilesParams]):
-    """The names of picture files; `LoadLine` reads them."""
+    """The names of image files; `LoadLine` reads them."""
 
     def __init__(self, params: LineFilesParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)

@@ -35,14 +35,14 @@ class RenderedParams(LineSourceParams, builds=".rendering:RenderedLines"):
 
 
 class LineFilesParams(LineSourceParams, builds=".data:LineFiles"):
-    """Pictures of lines, each with its text in NAME.gt.txt beside it."""
+    """Images of lines, each with its text in NAME.gt.txt beside it."""
 
-    image_files: list[Path] = param([], help="the pictures")
-    lists: list[Path] = param([], help="text files that name a picture in each line, relative to their folder")
+    image_files: list[Path] = param([], help="the images")
+    lists: list[Path] = param([], help="text files that name an image in each line, relative to their folder")
 
 
 class LoadLineParams(DataProcessorParams, builds=".processors:LoadLine"):
-    """Reads a picture and its text."""
+    """Reads an image and its text."""
 
 
 class ScaleLineParams(DataProcessorParams, builds=".processors:ScaleLine"):

@@ -1,4 +1,4 @@
-"""From picture and text to arrays, and from the network's output to text."""
+"""From image and text to arrays, and from the network's output to text."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from .params import AtrDataParams, DecodeTextParams, LoadLineParams, ScaleLinePa
 
 
 class LoadLine(MappingDataProcessor[LoadLineParams]):
-    """Reads a file; what is a picture already stays as it is."""
+    """Reads a file; what is an image already stays as it is."""
 
     def apply(self, sample: Sample) -> Sample:
         if not isinstance(sample.inputs, str | Path):

@@ -1,4 +1,4 @@
-"""Lines of made-up text as pictures, each the same whenever its index is asked for."""
+"""Lines of made-up text as images, each the same whenever its index is asked for."""
 
 import functools
 import importlib.util
@@ -46,7 +46,7 @@ def make_text(rng: np.random.Generator) -> str:
 
 
 def render(text: str, params: RenderedParams, rng: np.random.Generator) -> np.ndarray:
-    """A picture of the text: dark on light, slanted, blurred and noisy."""
+    """An image of the text: dark on light, slanted, blurred and noisy."""
     font = load_font(str(rng.choice(FONTS)), int(rng.integers(18, 25)))
     left, _, right, _ = font.getbbox(text)
     ascent, descent = font.getmetrics()  # of the font, not of these letters: their size tells "o" from "O"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class AtrScenario(ScenarioBase[AtrScenarioParams, AtrPipelines]):
-    """Reads lines of text from pictures."""
+    """Reads lines of text from images."""
 
     predict_source = LineFilesParams
 

@@ -14,11 +14,11 @@ from .people import draw_face, make_person
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp")
 IN_A_ROW = 4
-"""Pictures of a person that follow each other, so that a validation batch has several of each."""
+"""Images of a person that follow each other, so that a validation batch has several of each."""
 
 
 class DrawnFaces(RandomAccessGenerator[DrawnParams]):
-    """A picture for each index, always the same one; the first pictures are of different people, a few of each."""
+    """An image for each index, always the same one; the first images are of different people, a few of each."""
 
     def __init__(self, params: DrawnParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
@@ -46,7 +46,7 @@ class DrawnFaces(RandomAccessGenerator[DrawnParams]):
 
 
 class FaceFolder(RandomAccessGenerator[FolderParams]):
-    """The names of picture files; `LoadFace` reads them."""
+    """The names of image files; `LoadFace` reads them."""
 
     def __init__(self, params: FolderParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
@@ -68,7 +68,7 @@ class FaceFolder(RandomAccessGenerator[FolderParams]):
 
 
 class FaceRecords(RandomAccessGenerator[FaceRecordsParams]):
-    """Records of (picture, number of a person); which record is whose is read once."""
+    """Records of (image, number of a person); which record is whose is read once."""
 
     def __init__(self, params: FaceRecordsParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
@@ -88,13 +88,13 @@ class FaceRecords(RandomAccessGenerator[FaceRecordsParams]):
         record = self.records[index]
         if not isinstance(record, tuple) or len(record) != 2:
             raise DataError(
-                f"The records of {self.params.records!r} must be pairs (picture, number of a person). Received: {record!r:.80}"
+                f"The records of {self.params.records!r} must be pairs (image, number of a person). Received: {record!r:.80}"
             )
         return record
 
 
 class FaceFiles(RandomAccessGenerator[FaceFilesParams]):
-    """Pictures to compare."""
+    """Images to compare."""
 
     def __len__(self) -> int:
         return len(self.params.image_files)
@@ -104,7 +104,7 @@ class FaceFiles(RandomAccessGenerator[FaceFilesParams]):
 
 
 class FaceData(DataBase[FaceDataParams]):
-    """A picture and the number of a person."""
+    """An image and the number of a person."""
 
     targets = {"label": ArraySpec((), "int32")}
     _first: tuple[str, np.ndarray] | None = None  # what predicted faces are compared with
@@ -125,6 +125,6 @@ def chosen_people(count: int, held_out: float, mode: PipelineMode, where: str) -
     trained = count - max(2, round(count * held_out))
     if trained < 2:
         raise DataError(
-            f"{where} has pictures of {count} people. At least four are needed: two to train on, two to validate on."
+            f"{where} has images of {count} people. At least four are needed: two to train on, two to validate on."
         )
     return range(trained) if mode == PipelineMode.TRAINING else range(trained, count), trained

@@ -1,4 +1,4 @@
-"""Writes pictures of made-up people as files: `python -m examples.faces.draw OUTPUT --people 500 501 --pictures 4`."""
+"""Writes images of made-up people as files: `python -m examples.faces.draw OUTPUT --people 500 501 --pictures 4`."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument(
         "--people", type=int, nargs="+", default=[500, 501], help="numbers of people (default: 500 501)"
     )
-    parser.add_argument("--pictures", type=int, default=4, help="pictures of each (default: 4)")
+    parser.add_argument("--pictures", type=int, default=4, help="images of each (default: 4)")
     parser.add_argument("--size", type=int, default=96, help="pixels of each side (default: 96)")
     arguments = parser.parse_args()
     for person in arguments.people:

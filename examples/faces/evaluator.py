@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FaceEvaluator(VerificationEvaluator):
-    """Also keeps the pictures."""
+    """Also keeps the images."""
 
     params: FaceEvaluatorParams
 

@@ -46,7 +46,7 @@ class FaceGraph(GenericGraphBase[FaceModelParams]):
 
 
 def create_embedder(params: FaceModelParams, size: int) -> keras.Model:
-    """The chosen network, from a picture to its embedding."""
+    """The chosen network, from an image to its embedding."""
     network = params.network
     if isinstance(network, IResNet):
         name = f"IResNet{network.layers}"

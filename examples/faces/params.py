@@ -27,34 +27,34 @@ class DrawnParams(FaceSourceParams, builds=".data:DrawnFaces"):
     """Faces of made-up people, drawn on the spot."""
 
     people: int = param(400, ge=2, help="people to train on")
-    pictures: int = param(12, ge=2, help="pictures of each of them")
+    pictures: int = param(12, ge=2, help="images of each of them")
     new_people: int = param(60, ge=2, help="other people, to validate on")
-    new_pictures: int = param(8, ge=2, help="pictures of each of those")
-    drawn_size: int = param(48, ge=16, help="pixels of each side of a drawn picture")
+    new_pictures: int = param(8, ge=2, help="images of each of those")
+    drawn_size: int = param(48, ge=16, help="pixels of each side of a drawn image")
 
 
 class FolderParams(FaceSourceParams, builds=".data:FaceFolder"):
-    """Your own pictures: a folder with a folder of pictures for each person."""
+    """Your own images: a folder with a folder of images for each person."""
 
     folder: Path = param(required=True, help="folder/PERSON/*.png (or jpg)")
     held_out: float = param(0.2, gt=0, lt=1, help="share of the people to validate on; they are not trained on")
 
 
 class FaceRecordsParams(FaceSourceParams, builds=".data:FaceRecords"):
-    """Record files with a picture and the number of a person in each record, as `dataset_to_tfrecord` writes them."""
+    """Record files with an image and the number of a person in each record, as `dataset_to_tfrecord` writes them."""
 
     records: str = param(required=True, help="the folder of record files")
     held_out: float = param(0.2, gt=0, lt=1, help="share of the people to validate on; they are not trained on")
 
 
 class FaceFilesParams(DataGeneratorParams, builds=".data:FaceFiles"):
-    """Pictures to compare: each with the first one."""
+    """Images to compare: each with the first one."""
 
-    image_files: list[Path] = param(required=True, help="pictures; all are compared with the first")
+    image_files: list[Path] = param(required=True, help="images; all are compared with the first")
 
 
 class LoadFaceParams(DataProcessorParams, builds=".processors:LoadFace"):
-    """Reads a picture file, and scales any picture to its size."""
+    """Reads an image file, and scales any image to its size."""
 
 
 class VaryParams(DataProcessorParams, builds=".processors:Vary"):
@@ -66,18 +66,18 @@ class VaryParams(DataProcessorParams, builds=".processors:Vary"):
 
 
 class FaceDataParams(DataBaseParams, builds=".data:FaceData"):
-    """Square pictures in colour, and the numbers of people."""
+    """Square images in colour, and the numbers of people."""
 
     size: int = param(48, ge=16, help="pixels of each side")
     pre_proc = SequentialProcessorPipelineParams(processors=[LoadFaceParams(), VaryParams()])
 
 
 class EmbedderParams(Params, abstract=True):
-    """The network from a picture to its embedding."""
+    """The network from an image to its embedding."""
 
 
 class SmallCNN(EmbedderParams):
-    """Convolutions, each followed by normalisation and pooling, for small pictures and small machines."""
+    """Convolutions, each followed by normalisation and pooling, for small images and small machines."""
 
     filters: list[int] = param([24, 48, 96, 128], gt=0, help="filters of each convolution; each is followed by pooling")
 
@@ -92,7 +92,7 @@ class IResNet(EmbedderParams):
 class FaceModelParams(ModelBaseParams, builds=".model:FaceModel"):
     """A network that puts faces of one person close together."""
 
-    network: EmbedderParams = param(SmallCNN(), help="from a picture to its embedding")
+    network: EmbedderParams = param(SmallCNN(), help="from an image to its embedding")
     embedding: int = param(64, ge=1, help="numbers of an embedding")
     dropout: float = param(0.2, ge=0, lt=1, help="share of features to drop in training, before the embedding")
     head: HeadParams = param(ArcFaceParams(), help="what tells people apart in training")

@@ -1,6 +1,6 @@
-"""Made-up people: what makes a face that of one person, and what differs from picture to picture.
+"""Made-up people: what makes a face that of one person, and what differs from image to image.
 
-Drawn with Pillow in a large picture, which is turned, blurred, scaled down and lit.
+Drawn with Pillow in a large image, which is turned, blurred, scaled down and lit.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 LARGE = 144
-"""The side of the picture that is drawn."""
+"""The side of the image that is drawn."""
 UNIT = 0.32 * LARGE
 """Half the height of an average face in it."""
 SKIN = ((255, 224, 196), (236, 188, 152), (198, 140, 100), (141, 92, 60), (92, 58, 40))
@@ -22,7 +22,7 @@ Random = np.random.Generator
 
 @dataclass
 class Person:
-    """What stays the same in all pictures of one person. Lengths are in units of half a face."""
+    """What stays the same in all images of one person. Lengths are in units of half a face."""
 
     width: float
     height: float
@@ -66,7 +66,7 @@ def make_person(number: int) -> Person:
 
 
 def draw_face(person: Person, size: int, rng: Random) -> np.ndarray:
-    """One picture of a person: size × size pixels, red, green and blue.
+    """One image of a person: size × size pixels, red, green and blue.
 
     Args:
         person: whose face.

@@ -1,4 +1,4 @@
-"""From pictures of any size to the network's, and small changes in training."""
+"""From images of any size to the network's, and small changes in training."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from .params import FaceDataParams, LoadFaceParams, VaryParams
 
 
 class LoadFace(MappingDataProcessor[LoadFaceParams]):
-    """A picture of the right size, from a file or an array."""
+    """An image of the right size, from a file or an array."""
 
     def __init__(self, params: LoadFaceParams, data_params: DataBaseParams, mode: PipelineMode) -> None:
         super().__init__(params, data_params, mode)
@@ -24,7 +24,7 @@ class LoadFace(MappingDataProcessor[LoadFaceParams]):
                 with Image.open(sample.inputs) as file:
                     image = file.convert("RGB")
             except OSError as error:
-                raise DataError(f"Cannot read the picture {sample.inputs}: {error}") from error
+                raise DataError(f"Cannot read the image {sample.inputs}: {error}") from error
         else:
             image = Image.fromarray(np.asarray(sample.inputs, "uint8")).convert("RGB")
         if image.size != self.size:

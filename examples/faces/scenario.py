@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FaceScenario(ScenarioBase[FaceScenarioParams, FacePipelines]):
-    """Learns what makes two pictures show the same person."""
+    """Learns what makes two images show the same person."""
 
     predict_source = FaceFilesParams
 

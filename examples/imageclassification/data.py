@@ -1,4 +1,4 @@
-"""Pictures with the names of their classes."""
+"""Images with the names of their classes."""
 
 from scena import Sample
 from scena.data.image import ImageData

@@ -21,15 +21,15 @@ def main() -> None:
     """Writes FOLDER/train and FOLDER/validation with a folder for each class."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="the folder to write to")
-    parser.add_argument("--count", type=int, default=160, help="pictures of each class to train on (default: 160)")
+    parser.add_argument("--count", type=int, default=160, help="images of each class to train on (default: 160)")
     arguments = parser.parse_args()
     count = arguments.count
     write_flowers(arguments.folder, count)
-    print(f"{5 * count} pictures to train and {5 * (count // 4)} to validate in {arguments.folder}")
+    print(f"{5 * count} images to train and {5 * (count // 4)} to validate in {arguments.folder}")
 
 
 def write_flowers(folder: Path, count: int, seed: int = 0) -> None:
-    """Writes `count` pictures of each class to train, and a quarter as many to validate."""
+    """Writes `count` images of each class to train, and a quarter as many to validate."""
     for split, number in (("train", count), ("validation", count // 4)):
         for name in FLOWERS:
             (folder / split / name).mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def write_flowers(folder: Path, count: int, seed: int = 0) -> None:
 
 
 def draw_flower(name: str, rng: Rng) -> Image.Image:
-    """One picture, drawn at twice its size and made smaller."""
+    """One image, drawn at twice its size and made smaller."""
     image = _background(rng)
     draw = ImageDraw.Draw(image)
     centre = (SIZE + rng.uniform(-30, 30), SIZE + rng.uniform(-35, 15))

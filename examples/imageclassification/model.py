@@ -31,7 +31,7 @@ class FlowersGraph(GraphBase[FlowersModelParams]):
 
 
 class FlowersModel(ModelBase[FlowersModelParams]):
-    """Tells pictures apart."""
+    """Tells images apart."""
 
     graph = FlowersGraph
     best = ("max", "acc")

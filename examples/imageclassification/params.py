@@ -21,7 +21,7 @@ from scena.scenario.classification import ClassificationEvaluatorParams
 
 
 class FlowersPipelines(ImagePipelines):
-    """A folder for each class; the pictures of the training are changed at random, those of the validation are not."""
+    """A folder for each class; the images of the training are changed at random, those of the validation are not."""
 
     train: ImagePipelineParams = param(
         ImagePipelineParams(
@@ -39,12 +39,12 @@ class FlowersPipelines(ImagePipelines):
     source: SplitSourceParams = param(
         ImageFilesParams(images=Location("flowers")),
         flat="data",
-        help="the pictures, for example ImageFiles or ImageRecords",
+        help="the images, for example ImageFiles or ImageRecords",
     )
 
 
 class FlowersDataParams(ImageDataParams, builds=".data:FlowersData"):
-    """Pictures of one size and their class."""
+    """Images of one size and their class."""
 
     image_shape: list[int] = param([64, 64, 3], ge=1, help="height, width and channels (3 or 1) the network sees")
     class_names: list[str] = param([], hidden=True, help="the names of the classes, found in the folder")
@@ -63,6 +63,6 @@ class FlowersEvaluatorParams(ClassificationEvaluatorParams, builds=".evaluator:F
 
 
 class FlowersScenarioParams(ScenarioBaseParams[FlowersDataParams, FlowersModelParams]):
-    """Telling pictures apart."""
+    """Telling images apart."""
 
     evaluator: ClassificationEvaluatorParams = param(FlowersEvaluatorParams(), flat=True, help="accuracy by class")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
-    """Tells pictures apart that lie in a folder for each class, for example photographs of flowers."""
+    """Tells images apart that lie in a folder for each class, for example photographs of flowers."""
 
     predict_source = PictureFilesParams
 
@@ -24,7 +24,7 @@ class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
         if images == FlowersPipelines().source and not Path("flowers").exists():
             raise DataError(
                 "There is no folder 'flowers'. `python -m examples.imageclassification.draw flowers` draws one; or name the "
-                "folder of your pictures: --data.images FOLDER."
+                "folder of your images: --data.images FOLDER."
             )
         source: Any = params.gen.train_gen().create(PipelineMode.TRAINING)
         params.scenario.data.class_names = list(source.classes)

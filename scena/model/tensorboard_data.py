@@ -1,4 +1,4 @@
-"""What an evaluator may return beside numbers: pictures, sounds, curves, texts for TensorBoard.
+"""What an evaluator may return beside numbers: images, sounds, curves, texts for TensorBoard.
 
 Each is written under the name it has in the evaluator's results. Ready-made summaries (serialised protocol buffers) are bytes.
 """
@@ -24,7 +24,7 @@ class TensorBoardData(ABC):
 
 
 class ImageData(TensorBoardData):
-    """Pictures.
+    """Images.
 
     Args:
         images: height × width (× channels), or several of them; uint8, or floats from 0 to 1.
@@ -40,7 +40,7 @@ class ImageData(TensorBoardData):
         return f"[image data of shape {'×'.join(map(str, self.images.shape))}]"
 
     def write(self, name: str, step: int) -> None:
-        """Writes the pictures."""
+        """Writes the images."""
         import tensorflow as tf
 
         images = self.images

@@ -153,7 +153,9 @@ def _without_former_class(trainer: dict[str, Any], scenario: type[ScenarioBase[A
     The scenario decides about the class; its fields are checked as always.
     """
     own = trainer.get("scenario")
-    name = own.get("class") if isinstance(own, dict) else None
+    if not isinstance(own, dict):
+        return trainer
+    name = own.get("class")
     if not isinstance(name, str) or name in map(short_name, subclasses(type(scenario.default_params()))) or ":" in name:
         return trainer
     return {**trainer, "scenario": {key: value for key, value in own.items() if key != "class"}}

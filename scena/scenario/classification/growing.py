@@ -1,4 +1,4 @@
-"""Progressive resizing: the pictures of the first epochs are small, so that these epochs are fast."""
+"""Progressive resizing: the images of the first epochs are small, so that these epochs are fast."""
 
 from functools import cache
 from typing import Any
@@ -11,12 +11,12 @@ Array = np.ndarray[Any, Any]
 
 
 class GrowingPictures:
-    """Scales the pictures of whole batches to the size of their epoch.
+    """Scales the images of whole batches to the size of their epoch.
 
-    The size depends on nothing but the epoch of the batch, so a run that is resumed sees the same pictures.
+    The size depends on nothing but the epoch of the batch, so a run that is resumed sees the same images.
 
     Args:
-        sizes: the longer side of the pictures in each stage; the stage after the last has them as they are.
+        sizes: the longer side of the images in each stage; the stage after the last has them as they are.
         stage_epochs: how many passes over the data a stage has.
     """
 
@@ -25,7 +25,7 @@ class GrowingPictures:
         self._stage_epochs = stage_epochs
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch with pictures of its epoch's size."""
+        """The batch with images of its epoch's size."""
         stage = batch.epoch // self._stage_epochs
         if stage >= len(self._sizes):
             return batch

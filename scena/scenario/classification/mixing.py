@@ -1,4 +1,4 @@
-"""Mixup and cutmix: each picture of a batch is mixed with another one of it."""
+"""Mixup and cutmix: each image of a batch is mixed with another one of it."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from scena.scenario.classification.params import MixParams
 
 
 class Mixing(keras.layers.Layer):
-    """Mixes the pictures of a batch; the loss is mixed in the same shares.
+    """Mixes the images of a batch; the loss is mixed in the same shares.
 
     Args:
         params: which way of mixing, and how strongly.
@@ -22,7 +22,7 @@ class Mixing(keras.layers.Layer):
         self.seed_generator = keras.random.SeedGenerator()
 
     def call(self, image: Any, label: Any) -> tuple[Any, Any, Any]:
-        """The mixed pictures, the class of each one's partner, and the share of its own class."""
+        """The mixed images, the class of each one's partner, and the share of its own class."""
         count = ops.shape(image)[0]
         # partners by a random rotation of the batch: nobody is left out, and any batch size works
         step = keras.random.randint((), 1, ops.maximum(count, 2), seed=self.seed_generator)
@@ -40,7 +40,7 @@ class Mixing(keras.layers.Layer):
         return ops.cast(mixed, image.dtype), ops.take(label, partner, axis=0), share
 
     def _boxes(self, image: Any, share: Any) -> Any:
-        """A rectangle at a random place for each picture, whose area is about 1 - share."""
+        """A rectangle at a random place for each image, whose area is about 1 - share."""
         count, height, width, _ = ops.shape(image)  # the height and width of early epochs may be smaller
         side = ops.sqrt(1 - share)
         rows = self._inside(count, height, side)

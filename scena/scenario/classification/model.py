@@ -1,4 +1,4 @@
-"""A network of the zoo as a model: loss with smoothing, weights and mixed pictures, accuracy and top-k."""
+"""A network of the zoo as a model: loss with smoothing, weights and mixed images, accuracy and top-k."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from scena.scenario.classification.params import HUB, ClassificationModelParams,
 
 
 class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
-    """The network; in training pictures may be mixed before it."""
+    """The network; in training images may be mixed before it."""
 
     def __init__(self, params: ClassificationModelParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
@@ -23,7 +23,7 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
         self.mixing = Mixing(params.mix, name="mixing") if params.mix.mixup or params.mix.cutmix else None
 
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
-        """The network, on mixed pictures if that is asked for; says what was mixed with what."""
+        """The network, on mixed images if that is asked for; says what was mixed with what."""
         if self.mixing is None or not training:
             return self._outputs(self.network(inputs["image"], training=training))
         image, other, share = self.mixing(inputs["image"], targets["label"])

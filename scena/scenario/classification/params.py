@@ -20,28 +20,28 @@ if TYPE_CHECKING:  # --help loads no numpy
 
 
 class PictureFilesParams(DataGeneratorParams, builds=".data:PictureFiles"):
-    """Picture files without a class, for prediction."""
+    """Image files without a class, for prediction."""
 
-    image_files: list[Path] = param(required=True, help="the pictures to classify")
+    image_files: list[Path] = param(required=True, help="the images to classify")
 
 
 class ClassificationDataParams(ImageDataParams, builds=".data:ClassificationData"):
-    """Pictures of one size and their class."""
+    """Images of one size and their class."""
 
     image_shape: list[int] = param([224, 224, 3], hidden=True, help="the model's input size")
-    any_size: bool = param(False, hidden=True, help="whether training has smaller pictures for a while")
+    any_size: bool = param(False, hidden=True, help="whether training has smaller images for a while")
     class_names: list[str] = param([], hidden=True, help="the names of the classes, from the data set")
 
 
 class MixParams(Params):
-    """Mixing pictures of a batch in training, and their classes with them."""
+    """Mixing images of a batch in training, and their classes with them."""
 
     mixup: float = param(0.0, ge=0, help="mixup: alpha of the Beta distribution of the shares (0: off)")
     cutmix: float = param(0.0, ge=0, help="cutmix: alpha of the Beta distribution of the areas (0: off)")
 
     def __post_init__(self) -> None:
         if self.mixup and self.cutmix:
-            raise ValueError("choose mixup or cutmix: a picture is mixed in one way only")
+            raise ValueError("choose mixup or cutmix: an image is mixed in one way only")
 
 
 HUB = "hub"
@@ -55,7 +55,7 @@ class ClassificationNetworkParams(NetworkParams):
         choices=[*MODELS, HUB],
         help="the network; `scena zoo` lists them; hub: the SavedModel of --model.handle and a dense layer",
     )
-    input_size: list[int] = param([32, 32, 3], gt=0, help="height, width and channels of the pictures")
+    input_size: list[int] = param([32, 32, 3], gt=0, help="height, width and channels of the images")
     num_classes: int = param(0, ge=0, help="number of classes (0: those of the data set)")
     weights: str | None = param(
         None,
@@ -71,7 +71,7 @@ class ClassificationNetworkParams(NetworkParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.input_size[2] not in (1, 3):
-            raise ValueError(f"input_size has 1 or 3 channels, as pictures have. Received: {self.input_size}")
+            raise ValueError(f"input_size has 1 or 3 channels, as images have. Received: {self.input_size}")
         if self.name == HUB:
             self._check_hub()
         elif self.handle is not None:
@@ -92,7 +92,7 @@ class ClassificationModelParams(ModelBaseParams, builds=".model:ClassificationMo
     label_smoothing: float = param(0.0, ge=0, lt=1, help="share of certainty that is spread over all classes")
     class_weights: list[float] = param([], ge=0, help="how much each class counts in the loss (default: all the same)")
     top_k: list[int] = param([5], ge=1, help="also measure how often the class is among the k most likely")
-    mix: MixParams = param(inline=True, help="mixing pictures in training")
+    mix: MixParams = param(inline=True, help="mixing images in training")
 
 
 class ClassificationEvaluatorParams(EvaluatorParams, builds=".evaluator:ClassificationEvaluator"):
@@ -109,18 +109,18 @@ class ClassificationScenarioParams(ScenarioBaseParams[ClassificationDataParams, 
 
 
 class ClassificationTrainParams(ImagePipelineParams):
-    """How pictures become batches; in the first epochs they may be smaller."""
+    """How images become batches; in the first epochs they may be smaller."""
 
     sizes: list[int] = param(
         [],
         ge=1,
-        help="progressive resizing: the longer side of the pictures in the first stages; then they have the model's size",
+        help="progressive resizing: the longer side of the images in the first stages; then they have the model's size",
     )
     stage_epochs: int = param(1, ge=1, help="passes over the data that each of these stages has")
 
 
 class ClassificationPipelines(ImagePipelines):
-    """Pictures by the name of a data set, in folders or as records; they are normalised unless something else is said."""
+    """Images by the name of a data set, in folders or as records; they are normalised unless something else is said."""
 
     __spellings__ = "scena.scenario.classification.classification_api:SPELLINGS"
 
@@ -132,7 +132,7 @@ class ClassificationPipelines(ImagePipelines):
     )
 
     def train_data(self, data: "DataBase[Any]", seed: int = 0) -> "DataPipeline":
-        """The pipeline of training batches; their pictures grow from stage to stage."""
+        """The pipeline of training batches; their images grow from stage to stage."""
         pipeline = super().train_data(data, seed)
         if self.train.sizes:
             from scena.scenario.classification.growing import GrowingPictures

@@ -1,4 +1,4 @@
-"""The scenario `classification`: any network of the zoo on any pictures."""
+"""The scenario `classification`: any network of the zoo on any images."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
         return super().create_trainer(params)
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
-        """Loads the first weights that were asked for, and tries the smaller pictures of the first epochs."""
+        """Loads the first weights that were asked for, and tries the smaller images of the first epochs."""
         from scena.scenario.classification.starting import check_sizes, load_weights
 
         pipelines: ClassificationPipelines = trainer_params.gen

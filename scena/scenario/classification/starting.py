@@ -1,4 +1,4 @@
-"""What happens once before a training: first weights from elsewhere, and a try of the smaller pictures."""
+"""What happens once before a training: first weights from elsewhere, and a try of the smaller images."""
 
 import logging
 from typing import Any
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_sizes(network: Any, params: ClassificationNetworkParams, sizes: list[int]) -> None:
-    """Tries a network on the smaller pictures of progressive resizing, without computing anything.
+    """Tries a network on the smaller images of progressive resizing, without computing anything.
 
     Raises:
         ModelError: it cannot take them.
@@ -27,7 +27,7 @@ def check_sizes(network: Any, params: ClassificationNetworkParams, sizes: list[i
         height, width = stage_size(size, full)
         if min(height, width) < least or size > max(full):
             raise ModelError(
-                f"--train.sizes {size}: {params.name} takes pictures from {least} × {least} up to its input size, "
+                f"--train.sizes {size}: {params.name} takes images from {least} × {least} up to its input size, "
                 f"{full[0]} × {full[1]}; that would be {height} × {width}."
             )
         try:
@@ -35,13 +35,13 @@ def check_sizes(network: Any, params: ClassificationNetworkParams, sizes: list[i
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())
             raise ModelError(
-                f"--train.sizes {size}: {params.name} cannot take pictures of {height} × {width} beside those of "
+                f"--train.sizes {size}: {params.name} cannot take images of {height} × {width} beside those of "
                 f"{full[0]} × {full[1]}. Choose other sizes, or a network that pools its last features. ({reason})"
             ) from error
 
 
 def load_weights(network: keras.Model, params: ClassificationNetworkParams, pipelines: ClassificationPipelines) -> None:
-    """Sets the first weights, says what was set, and warns of pictures that are normalised in another way than theirs."""
+    """Sets the first weights, says what was set, and warns of images that are normalised in another way than theirs."""
     weights = str(params.weights)
     classifier = load_pretrained(network, weights)
     logger.info(
@@ -62,7 +62,7 @@ def _check_pictures(expected: ImageNormalization, pipelines: ClassificationPipel
             f"--{name}.augment.Normalize.{field} {' '.join(f'{value:.4g}' for value in values)}"
             for field, values in (("mean", expected.mean), ("std", expected.std))
         )
-        logger.warning("These weights were trained on pictures that are normalised in another way: %s", flags)
+        logger.warning("These weights were trained on images that are normalised in another way: %s", flags)
 
 
 def _near(values: list[float], expected: tuple[float, ...]) -> bool:

@@ -87,9 +87,9 @@ def test_the_ratio_of_the_sides_stays() -> None:
 @pytest.mark.parametrize(
     ("name", "sizes", "message"),
     [
-        ("VGG16", [32], r"--train.sizes 32: VGG16 cannot take pictures of 32 × 32 beside those of 64 × 64"),
-        ("ResNet18", [16], r"--train.sizes 16: ResNet18 takes pictures from 32 × 32 up to its input size, 64 × 64"),
-        ("ResNet18", [96], r"--train.sizes 96: ResNet18 takes pictures from 32 × 32 up to its input size, 64 × 64"),
+        ("VGG16", [32], r"--train.sizes 32: VGG16 cannot take images of 32 × 32 beside those of 64 × 64"),
+        ("ResNet18", [16], r"--train.sizes 16: ResNet18 takes images from 32 × 32 up to its input size, 64 × 64"),
+        ("ResNet18", [96], r"--train.sizes 96: ResNet18 takes images from 32 × 32 up to its input size, 64 × 64"),
     ],
 )
 def test_sizes_that_a_network_cannot_take_are_refused(
