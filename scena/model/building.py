@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from scena.data.spec import ArraySpec
+from scena.model.errors import ModelError
 
 HALF = ("float16", "bfloat16")
 
@@ -43,15 +44,19 @@ def full_precision(outputs: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def traceable(root: keras.layers.Layer) -> Iterator[None]:
-    """While the block runs, a network can be traced although its layers are new: not built, and not adapted to data yet."""
+def traceable(root: keras.layers.Layer) -> Iterator[list[keras.layers.Layer]]:
+    """While the block runs, a network can be traced although its layers are new: not built, and not adapted to data yet.
+
+    Gives the layers that were built in it.
+    """
+    built: list[keras.layers.Layer] = []
     provisional = [entry for layer in root._flatten_layers() for entry in _provisional(layer)]
     before = [getattr(layer, name, _NOTHING) for layer, name, _ in provisional]
     for layer, name, value in provisional:
         setattr(layer, name, value)
     try:
-        with _eager_builds():
-            yield
+        with _eager_builds(built):
+            yield built
     finally:
         # so that Keras refuses to compute with a layer that was never adapted
         for (layer, name, _), value in zip(provisional, before, strict=True):
@@ -59,6 +64,26 @@ def traceable(root: keras.layers.Layer) -> Iterator[None]:
                 delattr(layer, name)
             else:
                 setattr(layer, name, value)
+
+
+def check_kept(root: keras.layers.Layer, built: list[keras.layers.Layer]) -> None:
+    """Refuses layers with variables that are no part of the network: they would be new at each call, and never trained.
+
+    Args:
+        root: the network.
+        built: the layers that were built when it was called.
+
+    Raises:
+        ModelError: names such layers.
+    """
+    kept = {id(layer) for layer in root._flatten_layers()}
+    lost = [layer for layer in built if id(layer) not in kept and layer.variables]
+    if lost:
+        names = ", ".join(f"{type(layer).__name__} {layer.name!r}" for layer in lost[:3])
+        raise ModelError(
+            f"{names}{' …' if len(lost) > 3 else ''}: the graph uses a layer that it does not keep, so it would not be trained. "
+            "Create layers in __init__ and keep them as attributes (self.dense = …); in build_graph only call them."
+        )
 
 
 _NOTHING = object()
@@ -80,7 +105,7 @@ def _provisional(layer: Any) -> list[tuple[Any, str, Any]]:
 
 
 @contextmanager
-def _eager_builds() -> Iterator[None]:
+def _eager_builds(built: list[keras.layers.Layer]) -> Iterator[None]:
     """Inside, layers that are called for the first time are built eagerly, although the call itself is symbolic.
 
     Keras builds a layer inside a layer while it traces the outer one. A tensor that the inner layer keeps as an attribute
@@ -93,6 +118,8 @@ def _eager_builds() -> Iterator[None]:
     original = layer_class._maybe_build  # the one place in which a call leads to a build; there is no public one
 
     def build(layer: Any, call_spec: Any) -> None:
+        if not layer.built:
+            built.append(layer)
         if layer.built or is_default(
             layer.build
         ):  # the latter is built by being traced, with the tensors of this trace

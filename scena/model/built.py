@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from scena.data.database import DataBase
-from scena.model.building import full_precision, symbolic, traceable
+from scena.model.building import check_kept, full_precision, symbolic, traceable
 from scena.model.debugging import explaining_graph
 from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
@@ -43,8 +43,9 @@ class BuiltModel:
             )
 
     def _outputs(self) -> Tensors:
-        with explaining_graph(type(self.root.graph).__name__), traceable(self.root):
+        with explaining_graph(type(self.root.graph).__name__), traceable(self.root) as built:
             outputs = self.root(self.inputs)
+            check_kept(self.root, built)
         if not isinstance(outputs, dict):
             raise ModelError(
                 f"{type(self.root.graph).__name__} must return a dict of named outputs. Received: {type(outputs).__name__}."

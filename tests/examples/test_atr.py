@@ -13,6 +13,7 @@ from examples.atr.params import Beam, LineFilesParams, RenderedParams
 from examples.atr.rendering import make_text, render
 from examples.atr.scenario import AtrScenario
 from scena import PipelineMode
+from scena.commands.main import main
 from scena.data.errors import DataError
 from scena.testing import run_scenario_test
 
@@ -38,13 +39,22 @@ def test_the_edit_distance_counts_single_edits(one: str, other: str, edits: int)
 
 
 @pytest.mark.parametrize("decoder", ["greedy", "beam"])
-def test_contract(tmp_path: Path, line_files: list[Path], decoder: str) -> None:
+def test_contract(tmp_path: Path, line_files: list[Path], decoder: str, capsys: pytest.CaptureFixture[str]) -> None:
     params = AtrScenario.default_trainer_params()
     params.scenario.model.filters, params.scenario.model.lstm = [4, 8], 8
     if decoder == "beam":
         params.scenario.model.decoder = Beam(width=3)
     source = LineFilesParams(image_files=line_files)
     run_scenario_test(AtrScenario, params, directory=tmp_path / "run", predict_source=source, samples=8, tolerance=1e-4)
+    if decoder == "greedy":  # the flag tells the source: only LineFiles has it
+        export = str(next((tmp_path / "run").rglob("scenario.json")).parent)
+        outputs = []
+        for chosen in (["--data", "LineFiles"], []):
+            capsys.readouterr()
+            assert main(["lav", "--export_dir", export, *chosen, "--data.image_files", *map(str, line_files)]) == 0
+            outputs.append(capsys.readouterr().out)
+        assert outputs[0] == outputs[1] and "cer" in outputs[0]
+        assert main(["lav", "--export_dir", export, "--data", "Rendered", "--data.image_files", "x"]) == 2
 
 
 def test_lines_and_texts_of_a_users_own_work_too(line_files: list[Path], tmp_path: Path) -> None:

@@ -96,9 +96,14 @@ def _of_scenario(gen: Any, options: ConvertOptions) -> dict[str, Any]:
 def _of_module(name: str, value: Any, options: ConvertOptions) -> dict[str, Any]:
     """The data sets that an object of the user's own module is, returns, or holds by split."""
     from scena.data.errors import DataError
+    from scena.user_code import reason, user_line
 
     if callable(value) and not hasattr(value, "element_spec"):
-        value = value()
+        try:
+            value = value()
+        except Exception as error:  # the user's own code; it is called without arguments
+            place = user_line(error)
+            raise DataError(f"{name}() fails{f' at {place}' if place is not None else ''}: {reason(error)}.") from error
     single = not isinstance(value, dict)
     if single and len(options.splits) > 1:
         raise ParamsError(f"{name} is one data set: --splits may give it one name. Received: {options.splits}")

@@ -53,7 +53,16 @@ class Lav(ModelCommand):
     def root(self) -> LavRoot:
         # each sample counts, also those that do not fill a batch
         batches = self.validation_batches(batch_drop_remainder=False)
-        return LavRoot(data=self.pipelines.val_gen(), lav=self.scenario.lav_params(pipeline=batches))
+        return LavRoot(data=self._source(), lav=self.scenario.lav_params(pipeline=batches))
+
+    def _source(self) -> DataGeneratorParams | None:
+        """The run's validation data, or the source of `scena predict` if the flags are its own and no class is named."""
+        own, other = self.pipelines.val_gen(), self.scenario.default_predict_source(self.pipelines)
+        flags = [word.partition("=")[0] for word in self.given]
+        names = {flag.split(".")[1] for flag in flags if flag.startswith("--data.")}
+        if "--data" in flags or other is None or names <= set(type(own).__params__ if own is not None else ()):
+            return own
+        return other if names <= set(type(other).__params__) else own
 
     def run(self) -> None:
         options, params, exports = self.options, self.params.lav, self.exports

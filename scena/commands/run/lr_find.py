@@ -1,4 +1,4 @@
-"""`scena lr-find SCENARIO`: tries learning rates in one short training and suggests one."""
+"""`scena lr-find SCENARIO`: tries learning rates in short trainings and suggests one."""
 
 from scena.commands.scenario_command import ScenarioCommand, TrainingOptions
 from scena.training.schedules.params import RateFinderParams
@@ -9,11 +9,13 @@ class FinderOptions(RateFinderParams, TrainingOptions):
 
 
 class LrFind(ScenarioCommand):
-    """Trains for some batches with a learning rate that grows from --lowest to --highest, plots the loss, and suggests the rate
-    at which three quarters of its first fall are done.
+    """Tries learning rates in short trainings, and suggests the one that reaches the lowest validation loss.
 
-    It suggests nothing if the fall does not stand out from the noise, or reaches beyond the rates that are tried. Nothing
-    but the plot is written.
+    First it trains for some batches with a rate that grows from --lowest to --highest, and plots the loss: its fall shows where to
+    look. Then it trains at rates around it, half a decade apart, each time from the same weights: briefly at seven rates,
+    longer at the better ones, longest at the best and its neighbours. Of rates within a tenth of the lowest loss it suggests the
+    lowest, which gains in longer trainings. All trainings together take --budget. It suggests nothing if the fall does not stand out
+    from the noise, or if the best rate lies at the edge of those that may be tried. Nothing but the plot is written.
     """
 
     name = "lr-find"
@@ -28,13 +30,23 @@ class LrFind(ScenarioCommand):
         from scena.training.schedules.rate_finder import find_rate
 
         backend().select_devices(self.trainer.device)
-        with counting("Batches", self.options.steps) as progress:
+        with counting("Steps", self.options.steps) as progress:
             # the trainer may complete its parameters, for example with the names of classes
             trainer = self.scenario.create_trainer(self.trainer)
             found = find_rate(self.options, trainer.params, trainer.scenario, progress)
         plot = self.options.plot
         found.draw(plot)
+        rows = [*found.table(), *([f"before training: {found.untrained:.4g}"] if found.trials else [])]
         if found.suggestion is None:
-            raise TrainingError(f"{found.refusal} The losses are in {plot}.")
+            print("".join(f"# {row}\n" for row in rows), end="")
+            raise TrainingError(f"{found.refusal} The losses of the range test are in {plot}.")
         print(f"--learning_rate.lr {found.suggestion:.2g}")
-        print(f"# three quarters of the first fall of the loss ({len(found.rates)} batches tried; plot: {plot})")
+        if found.trials:
+            steps = sum(trial.steps for trial in found.trials)
+            print(
+                f"# of {len(found.trials)} trainings with {steps} steps in all (--budget), the lowest loss or within a tenth of it"
+            )
+        else:
+            reason = found.note or "--budget 0: no trainings were compared"
+            print(f"# three quarters of the first fall of the loss in the range test; {reason}")
+        print(*(f"# {row}" for row in [*rows, f"plot of the range test: {plot}"]), sep="\n")

@@ -99,8 +99,13 @@ def _space(root: Any, options: TuneOptions, flags: list[str]) -> Any:
     axes = [parse_axis(text) for text in options.search]
     if options.space is not None:
         axes += ready_space(options.space, root, flags)
+    for axis in axes:
+        if axis.name in _DIRECTORIES:
+            raise ParamsError(f"--search {axis.name}: each trial has a directory of its own in --output")
     space = SearchSpace(axes, root, flags)
     space.check()
+    if options.sampler == "grid":  # before there is a study, which would stand in the way of the corrected command
+        next(space.combinations())
     return space
 
 
@@ -134,7 +139,13 @@ def _search(
     study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions, scheduler: Any
 ) -> int:
     from scena.experiments.search.search import Search
-    from scena.experiments.search.study import close_storage, enqueue_grid, make_pruner, make_sampler
+    from scena.experiments.search.study import (
+        close_storage,
+        enqueue_grid,
+        explaining_storage,
+        make_pruner,
+        make_sampler,
+    )
 
     epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
     study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), scheduler.at_once > 1)
@@ -155,14 +166,15 @@ def _search(
         scheduler.make_channel,
     )
     try:
-        carry_out(
-            search,
-            scheduler,
-            "trial",
-            lambda running: _title(search),
-            lambda key: search.running[key].directory if key in search.running else None,
-        )
-        return _report(study, space, search, output)
+        with explaining_storage():
+            carry_out(
+                search,
+                scheduler,
+                "trial",
+                lambda running: _title(search),
+                lambda key: search.running[key].directory if key in search.running else None,
+            )
+            return _report(study, space, search, output)
     finally:
         close_storage(storage)
 

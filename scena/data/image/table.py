@@ -46,7 +46,11 @@ def images_in_table(
     base = located(folder) if folder is not None else table.parent
     left_out: list[tuple[str, str]] = []
     chosen: dict[str, _Row] = {}
-    rows, has_splits = _rows(table, delimiter, header, path_column, label_column, split_column)
+    rows, has_splits, first = _rows(table, delimiter, header, path_column, label_column, split_column)
+    if first and "\0" not in first and _joined(base, first).is_file():
+        raise DataError(
+            f"The first line of {str(table)!r} names an image, {first!r}, and not columns, so that image would be lost. Say header=False."
+        )
     for row in rows:
         known = chosen.get(row.path)
         if "\0" in row.path:
@@ -71,7 +75,9 @@ def images_in_table(
         else:
             chosen[row.path] = row
     if not chosen:
-        raise DataError(f"{str(table)!r} lists no image with a label.")
+        raise DataError(
+            f"{str(table)!r} lists no image with a label. Are its columns separated by another character (delimiter)?"
+        )
     classes = sorted({row.label for row in chosen.values()}, key=_natural)
     _refuse_several_labels(table, classes)
     number = {name: place for place, name in enumerate(classes)}
@@ -116,8 +122,8 @@ def _rows(
     path_column: str | None,
     label_column: str | None,
     split_column: str | None,
-) -> tuple[list[_Row], bool]:
-    """The rows, and whether they name splits."""
+) -> tuple[list[_Row], bool, str]:
+    """The rows, whether they name splits, and what a header has in the column of the paths."""
     delimiter = delimiter or ("\t" if table.suffix.lower() in (".tsv", ".tab") else ",")
     try:
         text = read_bytes(table).decode("utf-8-sig")
@@ -144,7 +150,7 @@ def _rows(
     for line, row in lines:
         named = value(row, split)
         rows.append(_Row(line, value(row, path), value(row, label), split_name(named) or named))
-    return rows, split is not None
+    return rows, split is not None, value(names or [], path)
 
 
 def _split_place(table: Any, names: list[str] | None, wanted: str | None) -> int | None:

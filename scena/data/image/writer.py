@@ -16,7 +16,7 @@ from PIL import Image
 
 from scena.data.errors import DataError
 from scena.data.image.listing import FoundImages, ImageEntry, as_report, find_images, printable
-from scena.data.image.params import ImagePreparationParams, WriteImagesParams
+from scena.data.image.params import ImagePreparationParams, Processing, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics
 from scena.data.records.files import ShardWriter, make_folder, sync_folder
@@ -56,6 +56,11 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
     """
     found = found or find_images(params)
     check_splits(params, found)
+    preparation = params.preparation
+    if preparation.processing is Processing.NONE and preparation.image_size != ImagePreparationParams().image_size:
+        logger.warning(
+            "image_size has no effect without processing, such as CENTER_CROP_THEN_SCALE: images keep their size."
+        )
     output = located(params.output)
     target = output / (params.name or _default_name(params))
     if is_remote(output):

@@ -30,6 +30,9 @@ COMPRESSIONS = ("", "GZIP", "ZLIB")
 BLOCK_SIZE = 1 << 18
 """Uncompressed bytes between two places where reading a compressed file can start."""
 _KEPT_BLOCKS = 4
+_DENSEST, _ALWAYS = 200, 256 << 20
+"""Compressed data that unpacks to more than this many times its size is refused, if that is also more than so many bytes: it would fill
+the memory. Pictures and arrays of numbers are far from it."""
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name and no time: equal records give equal files
 _ZLIB_HEADER = b"\x78\x9c"
 _ANY_HEADER = 32 + zlib.MAX_WBITS
@@ -376,7 +379,8 @@ class RecordFile:
         end = int(starts[following]) if following < len(starts) else self.size
         inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
-            block = inflate.decompress(self._buffer()[start:end])
+            block = inflate.decompress(self._buffer()[start:end], max(_ALWAYS, _DENSEST * (end - start)))
+            self._refuse_dense(start, bool(inflate.unconsumed_tail))
         except zlib.error as error:
             raise RecordError(
                 str(self.path), start, f"the compressed data is damaged ({error}), in the block"
@@ -391,17 +395,27 @@ class RecordFile:
         parts: list[bytes] = []
         self.damage = None
         buffer = self._buffer()
+        room = max(_ALWAYS, _DENSEST * len(buffer))
         try:
             for start in range(0, len(buffer), 1 << 16):
                 parts.append(inflate.decompress(buffer[start : start + (1 << 16)]))
+                room -= len(parts[-1])
                 while inflate.eof and inflate.unused_data:  # files written in several sessions
                     rest, inflate = inflate.unused_data, zlib.decompressobj(_ANY_HEADER)
                     parts.append(inflate.decompress(rest))
+                    room -= len(parts[-1])
+                self._refuse_dense(start, room < 0)
             if not inflate.eof:
                 self.damage = "the compressed data is cut off"
         except zlib.error as error:
             self.damage = f"the compressed data is damaged ({error})"
         return b"".join(parts)
+
+    def _refuse_dense(self, offset: int, dense: bool) -> None:
+        if dense:
+            raise RecordError(
+                self._name, offset, f"it unpacks to more than {_DENSEST} times its size, which would fill the memory,"
+            )
 
     def _raise_damage(self, offset: int) -> None:
         if self.damage is not None:

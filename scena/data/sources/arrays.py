@@ -107,15 +107,32 @@ def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
     place = located(path)
     try:
         opened = h5py.File(place.open("rb") if is_remote(place) else place, "r")
-        names = [name for name, item in opened.items() if hasattr(item, "shape")]
+        names = [name for name in opened if _is_inside(opened, name) and hasattr(opened[name], "shape")]
     except (OSError, RuntimeError, KeyError, ValueError) as error:
         raise DataError(f"{path!r} cannot be read as an HDF5 file: {_what(error)}") from None
     if not member and len(names) == 1:
         member = names[0]
+    if not _is_inside(opened, member):
+        raise DataError(f"{file!r} is a link to another file, or its data is in another file. Name that file itself.")
     if not hasattr(opened.get(member or "/"), "shape"):
         raise DataError(f"{file!r}: name one of its arrays as {place.name}:array. It has {sorted(names)}.")
-    array: np.ndarray[Any, Any] = opened[member]
+    array: Any = opened[member]
     return array
+
+
+def _is_inside(file: Any, name: str) -> bool:
+    """Whether what a name leads to lies in the file itself; a file must not choose which other files are read."""
+    import h5py
+
+    parts = name.split("/")
+    for depth in range(1, len(parts) + 1):
+        link = file.get("/".join(parts[:depth]), getlink=True) if parts[:depth] != [""] else None
+        if isinstance(link, h5py.ExternalLink):
+            return False
+        if isinstance(link, h5py.SoftLink) and not _is_inside(file, link.path.lstrip("/")):
+            return False
+    item = file.get(name or "/")
+    return not (isinstance(item, h5py.Dataset) and (item.external or item.is_virtual))
 
 
 def _what(error: Exception) -> str:

@@ -1,6 +1,8 @@
 """The study of a search: Optuna's storage, samplers and pruners, set up so that a killed search resumes where it was."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +49,25 @@ def open_storage(url: str) -> Any:
         raise ExperimentError(f"--storage {url}: cannot be opened: {reason}") from error
 
 
+@contextmanager
+def explaining_storage() -> Iterator[None]:
+    """Turns an error of the study's database into one line.
+
+    Raises:
+        ExperimentError: what the database says.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause = error.__cause__ or error
+        if not any(type(one).__module__.startswith(("sqlalchemy", "optuna.exceptions")) for one in (error, cause)):
+            raise
+        raise ExperimentError(
+            f"The study cannot be read or written any more: {str(cause).splitlines()[0]}. The runs of its trials are untouched. If its "
+            "database is damaged, put back a copy, or search with another --output."
+        ) from error
+
+
 def close_storage(storage: Any) -> None:
     """Closes the connections to the database of a study."""
     storage.remove_session()
@@ -87,7 +108,7 @@ def open_study(storage: Any, name: str, direction: str, description: dict[str, A
     for key in dict.fromkeys([*before, *description]):
         if before.get(key) != description.get(key):
             raise ExperimentError(
-                f"The study {name!r} is another search: its {key} is {before.get(key)!r}, now it is {description.get(key)!r}. "
+                f"The study {name!r} is another search ({key}: {before.get(key)!r} before, {description.get(key)!r} now). "
                 "Choose another --output, or another --study."
             )
     return study

@@ -13,12 +13,20 @@ class RateFinderParams(Params):
     plot: Path = param(Path("lr-find.png"), aliases=["picture"], help="write the plot to this file")
     lowest: float = param(1e-7, gt=0, help="the learning rate to start from")
     highest: float = param(10.0, gt=0, help="the learning rate to end at")
-    steps: int = param(200, ge=10, help="number of batches")
+    steps: int = param(200, ge=10, help="number of batches of the range test")
     smoothing: float = param(0.3, ge=0, help="how far the loss is smoothed, in decades of the learning rate")
+    budget: Trigger = param(
+        Trigger(240, "seconds"), help="time or steps of all trial trainings together: 4min, 5000steps; 0 for none"
+    )
+    validation_samples: int = param(1000, ge=1, help="validate trials on so many samples at most")
 
     def __post_init__(self) -> None:
         if self.lowest >= self.highest:
             raise ValueError(f"lowest {self.lowest:g} must be below highest {self.highest:g}")
+        if self.budget and self.budget.unit == "epochs":
+            raise ValueError(
+                f"budget is a time or a number of steps, for example 4min or 5000steps; received {self.budget.to_param()}"
+            )
 
 
 class LearningRateParams(Params, shorthand="lr", abstract=True):

@@ -1,28 +1,42 @@
-"""Finding a learning rate: a short training whose rate grows from tiny to far too large (Smith 2017)."""
+"""Finding a learning rate: a range test (Smith 2017) shows where to look, short trainings show which rate is best.
 
+The range test is one training whose rate grows from tiny to far too large. Its curve cannot show what a rate leads to later on.
+"""
+
+import logging
 import math
+import sys
+import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
-from keras import ops
 
 from scena.backends.selection import check_backend
 from scena.plots import draw_curves
+from scena.terminal import Move
 from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.prepare import prepare_run
-from scena.training.schedules.params import RateFinderParams
+from scena.training.run import TrainingRun
+from scena.training.schedules.params import RateFinderParams, ReduceOnPlateau
+from scena.training.schedules.rate_search import Trial, best_of, rounds, search
 from scena.training.schedules.rate_suggestion import places, smooth, suggest
+from scena.training.schedules.rate_trials import VALIDATIONS, Trials
+from scena.training.trigger import Trigger
+
+logger = logging.getLogger(__name__)
 
 DIVERGED = 4.0
 """Ends when the loss is this many times its first and its best value."""
 RECENT = 5
 """Batches whose mean decides about that."""
+SPEED_SECONDS = 2.0
+"""How long a training shows how many steps fit into a budget of time."""
+TRIALS = 15
+"""How many trials there are, as a rule."""
 
 
 @dataclass
@@ -35,6 +49,23 @@ class FoundRates:
     suggestion: float | None
     refusal: str = ""
     """Why nothing can be suggested."""
+    trials: list[Trial] = field(default_factory=list)
+    """Trainings at some rates, compared by validation loss."""
+    untrained: float = math.nan
+    """The validation loss before them."""
+    note: str = ""
+    """Why there are none."""
+
+    def table(self) -> list[str]:
+        """The losses of the trials: a row for each rate, a column for each length."""
+        lengths = sorted({trial.steps for trial in self.trials})
+        losses = {(trial.rate, trial.steps): f"{trial.loss:.4g}" for trial in self.trials}
+        heads = "".join(f"{f'{length} steps':>14}" for length in lengths)
+        rows = [
+            f"{rate:<8.2g}" + "".join(f"{losses.get((rate, length), ''):>14}" for length in lengths)
+            for rate in sorted({trial.rate for trial in self.trials})
+        ]
+        return [f"{'rate':<8}{heads}", *rows] if rows else []
 
     def draw(self, path: Path) -> None:
         """Writes the plot."""
@@ -50,24 +81,16 @@ class FoundRates:
         )
 
 
-class _Range(keras.optimizers.schedules.LearningRateSchedule):
-    def __init__(self, lowest: float, highest: float, steps: int) -> None:
-        self.lowest, self.growth = lowest, math.log(highest / lowest) / (steps - 1)
-
-    def __call__(self, step: Any) -> Any:
-        return ops.cast(self.lowest * ops.exp(self.growth * ops.cast(step, "float32")), "float32")
-
-
 def find_rate(
-    params: RateFinderParams, trainer_params: Any, scenario: Any, progress: Callable[[int], None] = lambda count: None
+    params: RateFinderParams, trainer_params: Any, scenario: Any, progress: Move = lambda count, total=None: None
 ) -> FoundRates:
-    """Trains for some batches and looks at the loss of each.
+    """Bounds the rate by a range test, then compares trainings at some rates around it by their validation loss.
 
     Args:
         params: what to try.
         trainer_params: all parameters of the training; its schedule is not used.
         scenario: the scenario with these parameters.
-        progress: called with 1 after each batch.
+        progress: called with the number of steps that were taken, and of all steps when it is known.
     """
     check_backend(trainer_params, "trainer")
     if trainer_params.device.dist_strategy != "default":
@@ -75,22 +98,43 @@ def find_rate(
             "A learning rate is looked for on one device; it is that of the whole batch, so it holds for several too. "
             f"Leave out --device.dist_strategy {trainer_params.device.dist_strategy}."
         )
+    run = prepare_trials(trainer_params, scenario, params.validation_samples)
+    trials = Trials(run, progress)
+    rates = np.geomspace(params.lowest, params.highest, params.steps).tolist()
+    losses = _range_test(run, trials, rates, progress)
+    found = judge(rates[: len(losses)], losses, params.smoothing)
+    if found.suggestion is None or not params.budget:
+        return found
+    if run.val_data is None:
+        found.note = "there is no validation data, so no trainings were compared"
+        return found
+    return compare(params, trials, found, progress)
+
+
+def prepare_trials(trainer_params: Any, scenario: Any, validation_samples: int | None) -> TrainingRun:
+    """A run for `Trials`; it validates on a part of the data that is drawn by the seed, if there is more."""
     trainer_params.random_seed = trainer_params.random_seed or 0
-    run = prepare_run(trainer_params, scenario, Path("."))
-    schedule = _Range(params.lowest, params.highest, params.steps)
-    run.model.optimizer.learning_rate = schedule
-    rates: list[float] = []
+    trainer_params.learning_rate = ReduceOnPlateau(lr=1.0)
+    trainer_params.val_every_n = Trigger(1)  # a scenario may leave the validation to LAV
+    if validation_samples is not None:
+        val = trainer_params.gen.val
+        val.limit = min(val.limit or validation_samples, validation_samples)
+    return prepare_run(trainer_params, scenario, Path("."))
+
+
+def _range_test(run: TrainingRun, trials: Trials, rates: list[float], progress: Move) -> list[float]:
+    """The loss of each batch while the rate grows, until it diverges."""
     losses: list[float] = []
     recent: deque[float] = deque(maxlen=RECENT)
     best = math.inf
     with run.train_data.stream(repeat=True) as stream:
-        for step in range(params.steps):
+        for rate in rates:
             block = stream.take_block(1)
             run.model.reset_metrics()
+            trials.set_rate(rate)
             loss = run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))[0]["loss"]
             if not math.isfinite(loss):
                 break
-            rates.append(float(schedule(step)))
             losses.append(loss)
             recent.append(loss)
             progress(1)
@@ -98,7 +142,39 @@ def find_rate(
             best = min(best, average)
             if average > max(DIVERGED * best, DIVERGED * losses[0]):
                 break
-    return judge(rates, losses, params.smoothing)
+    return losses
+
+
+def compare(params: RateFinderParams, trials: Trials, found: FoundRates, progress: Move) -> FoundRates:
+    """Adds the trials, and what they suggest, to what a range test found."""
+    assert found.suggestion is not None
+    trials.reset()
+    begun = time.monotonic()
+    found.untrained = trials.validate()
+    validation = time.monotonic() - begun
+    budget = int(params.budget.amount)
+    if params.budget.unit == "seconds":
+        speed = trials.train(found.suggestion, sys.maxsize, SPEED_SECONDS).steps / (
+            time.monotonic() - begun - validation
+        )
+        budget = int(speed * max(params.budget.amount - TRIALS * VALIDATIONS * validation, params.budget.amount / 2))
+    try:
+        lengths = rounds(budget)
+        progress(0, 2 * params.steps + budget)
+        logger.info(
+            "The range test points to %.2g. Trainings of %s steps compare rates around it (--budget %s: about %dsteps).",
+            found.suggestion,
+            ", ".join(map(str, lengths)),
+            params.budget.to_param(),
+            budget,
+        )
+        found.trials = search(
+            found.suggestion, trials.loss_reached, lengths, found.untrained, params.lowest, params.highest
+        )
+        found.suggestion = best_of(found.trials, found.untrained)
+    except TrainingError as error:
+        found.suggestion, found.refusal = None, str(error)
+    return found
 
 
 def judge(rates: list[float], losses: list[float], smoothing: float) -> FoundRates:

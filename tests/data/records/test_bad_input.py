@@ -14,6 +14,7 @@ from PIL import Image
 from scena.commands.main import main
 from scena.data import PipelineMode
 from scena.data.errors import DataError
+from scena.data.records import files
 from scena.data.records.convert import write_source
 from scena.data.records.record_set import RecordSet
 from scena.data.sources.params import ImageFilesParams
@@ -228,3 +229,34 @@ def test_an_unreadable_image_stops_a_conversion_with_its_name(tmp_path: Path) ->
     with pytest.raises(DataError, match=r"The image 'daisy/x.jpg' of .* cannot be read: No such file or directory"):
         write_source(source, tmp_path / "out", split="all")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_small_file_that_would_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: bool
+) -> None:
+    monkeypatch.setattr(files, "_ALWAYS", 1 << 20)
+    path = tmp_path / "zeros.tfrecord"
+    with files.ShardWriter(path, compression="GZIP") as writer:
+        for _ in range(2):
+            writer.write(bytes(3 << 20))
+    if not index:
+        files.index_path(path).unlink()
+    assert path.stat().st_size < 10_000
+    with pytest.raises(DataError, match=r"zeros.tfrecord: it unpacks to more than 200 times its size, .* at byte"):
+        files.RecordFile(path)[0]
+
+
+def test_a_table_without_a_header_does_not_lose_its_first_image(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "flowers", {"daisy": 2, "rose": 2})
+    names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.jpg"))
+    table = root / "table.csv"
+    table.write_text("".join(f"{name},{name.split('/')[0]}\n" for name in names))
+    with pytest.raises(
+        DataError, match=r"The first line of .*table.csv' names an image, 'daisy/.*\. Say header=False\."
+    ):
+        ImageFilesParams(csv=str(table)).create(PipelineMode.TRAINING)
+    with pytest.raises(DataError, match=r"separated by another character \(delimiter\)"):
+        ImageFilesParams(csv=str(table), delimiter=";", header=False).create(PipelineMode.TRAINING)
+    source = ImageFilesParams(csv=str(table), header=False, split="all").create(PipelineMode.EVALUATION)
+    assert len(source) == 4

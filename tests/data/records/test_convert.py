@@ -89,6 +89,7 @@ def test_data_sets_of_a_module_of_ones_own(
         "import tensorflow as tf\n"
         "def dataset():\n    return tf.data.Dataset.range(10).map(lambda i: (tf.sparse.from_dense([i, 0]), tf.strings.as_string(i)))\n"
         "PAIR = {'train': tf.data.Dataset.range(5), 'test': tf.data.Dataset.range(3)}\nnumber = 3\n"
+        "def needs(count):\n    return tf.data.Dataset.range(count)\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -105,6 +106,10 @@ def test_data_sets_of_a_module_of_ones_own(
         (
             "own_sets:number",
             "own_sets:number must be a tf.data.Dataset, a function that returns one, or a dict of them by split",
+        ),
+        (
+            "own_sets:needs",
+            "own_sets:needs() fails: TypeError: needs() missing 1 required positional argument: 'count'.",
         ),
         ("no_sets:number", "There is no module 'no_sets' for no_sets:number"),
         ("own_sets:dataset --trainer.epochs 3", "--trainer.epochs is not a flag of scena records convert MODULE:NAME"),

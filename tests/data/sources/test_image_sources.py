@@ -194,6 +194,30 @@ def test_hdf5_arrays(tmp_path: Path) -> None:
         ArrayGeneratorParams(inputs={"x": f"{path}:z"}).create(TRAINING)
 
 
+def test_hdf5_arrays_of_other_files_are_refused(tmp_path: Path) -> None:
+    """A file must not choose which other files of this machine are read."""
+    import h5py
+
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["x"] = np.arange(4)
+    (tmp_path / "raw").write_bytes(bytes(16))
+    layout = h5py.VirtualLayout(shape=(4,), dtype="int64")
+    layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "x", shape=(4,))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["own"] = np.arange(4)
+        file["soft"] = h5py.SoftLink("/own")
+        file["link"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "x")
+        file["group"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/")
+        file["by_link"] = h5py.SoftLink("/link")
+        file.create_virtual_dataset("virtual", layout)
+        file.create_dataset("external", (4,), dtype="int32", external=str(tmp_path / "raw"))
+    for name in ("link", "group/x", "by_link", "virtual", "external"):
+        with pytest.raises(DataError, match="is a link to another file, or its data is in another file"):
+            ArrayGeneratorParams(inputs={"x": f"{tmp_path}/a.h5:{name}"}).create(TRAINING)
+    for name in ("own", "soft"):
+        assert len(ArrayGeneratorParams(inputs={"x": f"{tmp_path}/a.h5:{name}"}).create(TRAINING)) == 4
+
+
 def test_images_of_arrays_have_splits_and_classes(tmp_path: Path) -> None:
     images, labels = np.arange(20 * 4 * 4, dtype=np.uint8).reshape(20, 4, 4), np.arange(20) % 3
     np.savez(tmp_path / "a.npz", images=images, labels=labels[:, None], few=labels[:5], real=labels / 2)

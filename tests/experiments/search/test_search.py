@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scena.experiments.errors import ExperimentError
+from scena.experiments.search.study import explaining_storage, open_storage, open_study, storage_url
 from tests.experiments.program import ROOT
 from tests.experiments.search.drive_search import EPOCHS, search
 
@@ -81,7 +82,7 @@ def test_a_seed_does_not_draw_the_same_values_again_when_the_search_goes_on(tmp_
 
 def test_another_search_does_not_go_into_the_same_study(tmp_path: Path) -> None:
     search(tmp_path, [UNITS], 1)
-    with pytest.raises(ExperimentError, match="The study 'test' is another search: its search is"):
+    with pytest.raises(ExperimentError, match=r"The study 'test' is another search \(search: .* before, .* now\)"):
         search(tmp_path, ["model.units=1:4"], 1)
     with pytest.raises(ExperimentError, match="--storage nonsense: cannot be opened"):
         search(tmp_path, [UNITS], 1, storage="nonsense")
@@ -120,3 +121,18 @@ def test_a_search_killed_again_and_again_loses_and_repeats_nothing(
     assert Counter(name for how, name, _ in begun if how == "train") == {f"{number:04}": 1 for number in range(10)}
     for trial in study.trials:  # each process of a trial had the trial's own values
         assert all(values == trial.params for _, name, values in begun if name == f"{trial.number:04}")
+
+
+def test_damage_of_an_open_study_is_one_line(tmp_path: Path) -> None:
+    storage = open_storage(storage_url(None, tmp_path))
+    study = open_study(storage, "test", "min", {})
+    (tmp_path / "study.db").write_bytes(b"not a database any more" * 1000)
+    with (
+        pytest.raises(
+            ExperimentError, match=r"The study cannot be read or written any more: .*[^)]\. The runs of its trials"
+        ),
+        explaining_storage(),
+    ):
+        study.ask()
+    with pytest.raises(KeyError), explaining_storage():
+        raise KeyError("not the storage's")

@@ -105,6 +105,14 @@ def test_dry_run_prints_a_command_line(
             "tests.toy --search model.units=1:4 --sampler tpf",
             "--sampler: expected one of tpe, random, grid, received 'tpf'",
         ),
+        (
+            "tests.toy --search learning_rate.lr=1e-4:1e-2 --sampler grid",
+            "--sampler grid needs a list or steps: learning_rate.lr=1e-4:1e-2 has no end of values.",
+        ),
+        (
+            "tests.toy --search trainer.output_dir=a,b",
+            "--search trainer.output_dir: each trial has a directory of its own",
+        ),
         ("tests.toy --space depth_factor", "this scenario has no network with a depth and a factor"),
         ("tests.toy --space width", "--space width: there is one ready space, depth_factor."),
     ],

@@ -1,0 +1,136 @@
+"""Which learning rates to try, and for how long: all in short trainings first, then fewer in longer ones. Pure Python."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scena.training.errors import TrainingError
+
+PER_DECADE = 2
+"""Rates in a decade."""
+REACH = 3
+"""Rates to try on either side of the one to start from."""
+LENGTHS = (1, 3, 9)
+"""How long the trainings of each round are: the last round decides, since short trainings favour rates that are too large later on."""
+KEPT = 4
+"""Rates that reach the second round."""
+LAST = 4
+"""Rates of the last round, as a rule: the best one of the round before, its neighbours, and one more."""
+SHORTEST = 10
+"""Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
+EQUAL = 0.1
+"""Losses that differ by this share are taken for equal, and the lower rate is suggested: it gains when the training is longer."""
+
+NOTHING = 0.001
+"""So are losses that differ by this share of the loss before training: between 1e-7 and 0 there is nothing to choose."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training."""
+
+    rate: float
+    steps: int
+    loss: float
+    """The lowest one on the validation data; infinite if the training diverged."""
+
+
+def rounds(budget: int) -> list[int]:
+    """The steps of a training in each round, so that all trainings together have about `budget` steps."""
+    counts = (2 * REACH + 1, KEPT, LAST)
+    for first in range(len(LENGTHS)):
+        whole = sum(count * length for count, length in zip(counts[first:], LENGTHS[first:], strict=True))
+        if budget * LENGTHS[first] // whole >= SHORTEST:
+            return [budget * length // whole for length in LENGTHS[first:]]
+    raise TrainingError(
+        f"The budget allows {budget} steps, too few to compare learning rates. Allow more: --budget {LAST * SHORTEST}steps at least."
+    )
+
+
+def search(
+    start: float,
+    measure: Callable[[float, int], float],
+    steps: list[int],
+    untrained: float,
+    lowest: float,
+    highest: float,
+) -> list[Trial]:
+    """Tries rates around a first guess.
+
+    Args:
+        start: the guess.
+        measure: gives the validation loss that a training reaches, from its rate and number of steps.
+        steps: the steps of a training in each round.
+        untrained: the validation loss before training.
+        lowest: no rate below it is tried.
+        highest: no rate above it is tried.
+
+    Returns:
+        All trials in their order; those of the last round have the most steps.
+    """
+    middle = round(math.log10(start) * PER_DECADE)
+    trials: list[Trial] = []
+
+    def allowed(place: int) -> bool:
+        return lowest <= _rate(place) <= highest
+
+    def loss(place: int, length: int) -> float:
+        known = {trial.steps: trial.loss for trial in trials if trial.rate == _rate(place) and trial.steps <= length}
+        if length not in known:
+            reached = measure(_rate(place), length)
+            # a longer training from the same weights with the same batches goes through what a shorter one reached
+            reached = reached if math.isinf(reached) else min(reached, *known.values(), math.inf)
+            trials.append(Trial(_rate(place), length, reached))
+            return reached
+        return known[length]
+
+    reach = REACH if len(steps) == len(LENGTHS) else KEPT // 2
+    places = [place for place in range(middle - reach, middle + reach + 1) if allowed(place)]
+    if len(places) < 2:
+        raise TrainingError(
+            f"No learning rate can be suggested: there is hardly a rate to try between --lowest {lowest:g} and --highest {highest:g}."
+        )
+    for length, kept in zip(steps[:-1], (KEPT, 1)[3 - len(steps) :], strict=True):
+        losses = {place: loss(place, length) for place in places}
+        places = sorted(places, key=lambda place: (losses[place], place))[:kept]
+    best = places[0] if len(steps) > 1 else min(places, key=lambda place: abs(place - middle))
+    for direction in (1, -1):
+        while allowed(best + direction) and loss(best + direction, steps[-1]) < loss(best, steps[-1]):
+            best += direction
+    lower = best - 1
+    while allowed(lower) and _equal(loss(lower, steps[-1]), loss(best, steps[-1]), untrained):
+        lower -= 1
+    return trials
+
+
+def best_of(trials: list[Trial], untrained: float) -> float:
+    """The rate to suggest.
+
+    Raises:
+        TrainingError: no training helped, or the best rate is the last one that was allowed.
+    """
+    longest = max(trial.steps for trial in trials)
+    last = sorted((trial for trial in trials if trial.steps == longest), key=lambda trial: trial.rate)
+    best = min(last, key=lambda trial: trial.loss)
+    if not best.loss < untrained:
+        raise TrainingError(
+            f"No learning rate can be suggested: the validation loss is {untrained:.3g} before training, and {best.loss:.3g} at best "
+            f"within {longest} steps. Allow more steps (--budget), or look at the data and the model."
+        )
+    if best is last[0] and best.loss < last[1].loss:
+        raise TrainingError(
+            f"No learning rate can be suggested: the lowest one that may be tried, {best.rate:.2g}, is the best. Start lower: --lowest."
+        )
+    if best is last[-1]:
+        raise TrainingError(
+            f"No learning rate can be suggested: the highest one that may be tried, {best.rate:.2g}, is the best. Go on: --highest."
+        )
+    return next(trial.rate for trial in last if _equal(trial.loss, best.loss, untrained))
+
+
+def _equal(loss: float, best: float, untrained: float) -> bool:
+    return loss <= best + max(EQUAL * abs(best), NOTHING * abs(untrained) if math.isfinite(untrained) else 0.0)
+
+
+def _rate(place: int) -> float:
+    return float(10 ** (place / PER_DECADE))
