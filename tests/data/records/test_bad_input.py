@@ -164,8 +164,8 @@ def test_pictures_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureF
     assert main([*command, str(tmp_path / "sheet.xyz")]) == 1
     assert main([*command, "/proc/none/sheet.png"]) == 1
     shown = capsys.readouterr().err
-    assert "The name of the picture says its format, for example .png. Received: " in shown
-    assert "The picture '/proc/none/sheet.png' cannot be written: No such file or directory." in shown
+    assert "The ending of the name is the format, for example .png. Received: " in shown
+    assert "The image '/proc/none/sheet.png' cannot be written: No such file or directory." in shown
 
 
 def test_the_last_of_several_jobs_writes_the_names_of_the_classes(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_source_that_fills_one_array_again_and_again_is_refused(source: Any, p
     with pytest.raises(DataError) as failure:
         batches(source(WindowsParams(), PipelineMode.EVALUATION), processors=processors)
     assert str(failure.value) == (
-        f"{source.__name__} uses the array of inputs['past'] again: that of sample 0 changed when sample 1 was made, so samples of a "
+        f"{source.__name__} reuses the array of inputs['past']: that of sample 0 changed when sample 1 was made, so samples of a "
         "batch would be mixed up. Return a new array for each sample."
     )
 
@@ -134,7 +134,7 @@ def test_a_processor_that_fills_one_array_again_and_again_is_refused(monkeypatch
 
     monkeypatch.setattr(Second, "apply", fill)
     for source in (WindowsParams(), Windows(WindowsParams(), PipelineMode.EVALUATION)):
-        with pytest.raises(DataError, match="First or Second uses the array of inputs"):
+        with pytest.raises(DataError, match="First or Second reuses the array of inputs"):
             batches(source)
 
 
