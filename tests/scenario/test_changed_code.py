@@ -229,7 +229,7 @@ def test_strict_refuses_before_anything_is_loaded(zygote: Zygote, changed: Path,
 def test_a_run_that_goes_on_with_other_code_says_and_records_it(zygote: Zygote, changed: Path) -> None:
     status, text = scena(zygote, changed, "resume run --trainer.epochs 3 --strict")
     assert status == 1
-    assert f"The code has changed since run/checkpoint/8 was written: {NAMED}. Go back" in text
+    assert f"The code has changed since run/checkpoint/8 was written: {NAMED}. Check out" in text
     assert text.startswith("scena resume: error:")  # before TensorFlow is loaded
     assert not (changed / "run/resumed.json").exists()
     status, text = scena(zygote, changed, "resume run --trainer.epochs 3")
