@@ -82,7 +82,7 @@ def test_a_grid_has_each_combination_once() -> None:
             ["model.graph=CNN", "model.graph.nodes=[1]"],
             "--search: model.graph.nodes does not exist for model.graph CNN; MLP has it",
         ),
-        (["model.graph=CNN,MPL"], "unknown BackboneParams 'MPL' (did you mean MLP?)"),
+        (["model.graph=CNN,MPL"], "unknown BackendParams 'MPL' (did you mean MLP?)"),
         (["trainer.epochs=1,many"], "--trainer.epochs: expected a whole number, received 'many'"),
         (["trainer.epochs=0.5:3"], "trainer.epochs is a whole number"),
         (["learning_rate=3:1"], "expected LOW:HIGH, LOW:HIGH:STEP or log:LOW:HIGH with LOW < HIGH"),
