@@ -147,7 +147,7 @@ def _try_operation(key: str, method: str, path: str, route: dict[str, Any]) -> s
     if not contents:
         return f'<form {attributes}><p class="soft">No parameters.</p>{send}</form>{reply}'
     panels = {
-        _KINDS[kind]: f'<p class="small soft">Content-Type: {escaped(kind)}</p>{code(type_text(content["schema"]))}'
+        _KINDS[kind]: f'<p class="small soft">Content-Type: {escaped(kind)}</p>{_type_code(content["schema"])}'
         f'<form {attributes} data-kind="{escaped(kind)}">{_body_fields(content)}{send}</form>'
         for kind, content in contents.items()
     }
@@ -172,12 +172,16 @@ def _body_fields(content: dict[str, Any]) -> str:
 def _answers(route: dict[str, Any]) -> str:
     responses = route["responses"]
     shown = "".join(
-        f'<p class="small soft">Status 200, {escaped(kind)}</p>{code(type_text(content["schema"]))}'
+        f'<p class="small soft">Status 200, {escaped(kind)}</p>{_type_code(content["schema"])}'
         for kind, content in responses["200"].get("content", {}).items()
     )
     others = [[status, response["description"]] for status, response in responses.items() if status != "200"]
     errors = f'<p class="small soft">Other statuses, with {{error: string}}</p>{table(["Status", "Meaning"], others)}'
     return shown + (errors if others else "")
+
+
+def _type_code(schema: dict[str, Any]) -> str:
+    return code(type_text(schema)) if "properties" in schema or "oneOf" in schema else ""
 
 
 def _json(value: Any) -> str:
