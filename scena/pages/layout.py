@@ -120,9 +120,10 @@ def table(
         for place, name in enumerate(head)
     ]
     body = "".join(
-        f"<tr{' class=differs' if place in marked else ''}>{_cells(row)}</tr>" for place, row in enumerate(rows)
+        f"<tr{' class=differs' if place in marked else ''}>{_cells(row, numbers)}</tr>"
+        for place, row in enumerate(rows)
     )
-    foot = f"<tfoot><tr>{_cells(footer)}</tr></tfoot>" if footer else ""
+    foot = f"<tfoot><tr>{_cells(footer, numbers)}</tr></tfoot>" if footer else ""
     box = "scroll tall" if len(rows) > MANY_ROWS else "scroll"
     return (
         f'<div class="{box}" tabindex="0" role="region" aria-label="{escaped(label or "Table")}"><table>'
@@ -130,10 +131,13 @@ def table(
     )
 
 
-def _cells(row: Sequence[Cell | str]) -> str:
-    first, *others = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
-    return f'<th scope="row"{_value(first)}>{escaped(first.text)}</th>' + "".join(
-        f"<td{_value(cell)}>{escaped(cell.text)}</td>" for cell in others
+def _cells(row: Sequence[Cell | str], numbers: Collection[int]) -> str:
+    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+    return "".join(
+        f'<th scope="row"{_value(cell)}>{escaped(cell.text)}</th>'
+        if not place
+        else f"<td{' class=number' if place in numbers else ''}{_value(cell)}>{escaped(cell.text)}</td>"
+        for place, cell in enumerate(cells)
     )
 
 
