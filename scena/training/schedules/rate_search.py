@@ -19,10 +19,10 @@ LAST = 4
 SHORTEST = 10
 """Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
 EQUAL = 0.1
-"""Losses that differ by this share are taken for equal, and the lower rate is suggested: it gains when the training is longer."""
+"""Losses that differ by this share are equal, since another seed changes them as much: the middle of these rates is suggested."""
 
 NOTHING = 0.001
-"""So are losses that differ by this share of the loss before training: between 1e-7 and 0 there is nothing to choose."""
+"""Losses that differ by this share of the loss before training are equal, too: between 1e-7 and 0 there is nothing to choose."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,15 @@ def search(
     for direction in (1, -1):
         while allowed(best + direction) and loss(best + direction, steps[-1]) < loss(best, steps[-1]):
             best += direction
-    lower = best - 1
-    while allowed(lower) and _equal(loss(lower, steps[-1]), loss(best, steps[-1]), untrained):
-        lower -= 1
+    for direction in (1, -1):
+        place = best + direction
+        while allowed(place) and _equal(loss(place, steps[-1]), loss(best, steps[-1]), untrained):
+            place += direction
     return trials
 
 
 def best_of(trials: list[Trial], untrained: float) -> float:
-    """The rate to suggest.
+    """The rate to suggest: the middle of those that are as good as the best one.
 
     Raises:
         TrainingError: no training helped, or the best rate is the last one that was allowed.
@@ -125,7 +126,12 @@ def best_of(trials: list[Trial], untrained: float) -> float:
         raise TrainingError(
             f"No learning rate can be suggested: the highest one that may be tried, {best.rate:.2g}, is the best. Go on: --highest."
         )
-    return next(trial.rate for trial in last if _equal(trial.loss, best.loss, untrained))
+    low = high = last.index(best)
+    while low > 0 and _equal(last[low - 1].loss, best.loss, untrained):
+        low -= 1
+    while high < len(last) - 1 and _equal(last[high + 1].loss, best.loss, untrained):
+        high += 1
+    return math.sqrt(last[low].rate * last[high].rate)
 
 
 def _equal(loss: float, best: float, untrained: float) -> bool:
