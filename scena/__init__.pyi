@@ -5,7 +5,6 @@ from scena.backends.params import DeviceParams as DeviceParams
 from scena.backends.params import TrainerDeviceParams as TrainerDeviceParams
 from scena.data.batch import Batch as Batch
 from scena.data.database import DataBase as DataBase
-from scena.data.errors import DataError as DataError
 from scena.data.generator import DataGenerator as DataGenerator
 from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
 from scena.data.params import ComposedProcessorPipelineParams as ComposedProcessorPipelineParams
@@ -33,6 +32,9 @@ from scena.data.sources.params import RowGeneratorParams as RowGeneratorParams
 from scena.data.sources.params import SplitSourceParams as SplitSourceParams
 from scena.data.sources.splits import SplitSource as SplitSource
 from scena.data.spec import ArraySpec as ArraySpec
+from scena.errors import DataError as DataError
+from scena.errors import ModelError as ModelError
+from scena.errors import TrainingError as TrainingError
 from scena.evaluation.dump import read_dump as read_dump
 from scena.evaluation.evaluator import Evaluator as Evaluator
 from scena.evaluation.evaluator import LAVCallback as LAVCallback
@@ -45,7 +47,6 @@ from scena.evaluation.verification.params import VerificationParams as Verificat
 from scena.experiments.schedulers.params import SchedulerParams as SchedulerParams
 from scena.model.building import full_precision as full_precision
 from scena.model.built import BuiltModel as BuiltModel
-from scena.model.errors import ModelError as ModelError
 from scena.model.graph import GenericGraphBase as GenericGraphBase
 from scena.model.graph import GraphBase as GraphBase
 from scena.model.graph import RootGraph as RootGraph
@@ -84,7 +85,6 @@ from scena.training.callbacks.base import TrainerCallback as TrainerCallback
 from scena.training.callbacks.params import CallbackParams as CallbackParams
 from scena.training.callbacks.params import TrackerParams as TrackerParams
 from scena.training.callbacks.tracker import Tracker as Tracker
-from scena.training.errors import TrainingError as TrainingError
 from scena.training.optimizers.params import SGD as SGD
 from scena.training.optimizers.params import AdaBelief as AdaBelief
 from scena.training.optimizers.params import Adadelta as Adadelta

@@ -18,7 +18,7 @@ from scena import (
     Sample,
     ScenarioBase,
 )
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 MISSPELT = [
     (ModelBase, "_sample_weight", "_sample_weights"),

@@ -129,7 +129,7 @@ def _main(words: list[str]) -> int:
     ):
         print(overview(group))
         return 0 if words[1:] else 2
-    from scena.params.errors import did_you_mean
+    from scena.errors import did_you_mean
 
     tried = " ".join(words[:2]) if group else name
     print(

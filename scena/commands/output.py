@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scena.scenario.errors import ScenarioError
+from scena.errors import ScenarioError
 from scena.terminal import one_line
 
 Results = dict[str, dict[str, Any]]

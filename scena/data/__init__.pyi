@@ -3,9 +3,6 @@
 from scena.data.batch import Batch as Batch
 from scena.data.batch import Cursor as Cursor
 from scena.data.database import DataBase as DataBase
-from scena.data.errors import DataError as DataError
-from scena.data.errors import EmptyDataError as EmptyDataError
-from scena.data.errors import WorkerError as WorkerError
 from scena.data.generator import DataGenerator as DataGenerator
 from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
 from scena.data.params import ComposedProcessorPipelineParams as ComposedProcessorPipelineParams
@@ -21,3 +18,6 @@ from scena.data.processor import MappingDataProcessor as MappingDataProcessor
 from scena.data.resource import Resource as Resource
 from scena.data.sample import Sample as Sample
 from scena.data.spec import ArraySpec as ArraySpec
+from scena.errors import DataError as DataError
+from scena.errors import EmptyDataError as EmptyDataError
+from scena.errors import WorkerError as WorkerError

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from scena.data.errors import DataError
 from scena.data.generator import as_generator
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline, SamplePipeline
@@ -11,6 +10,7 @@ from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
+from scena.errors import DataError
 from scena.overriding import Overridable, OverridingError
 from scena.params.annotations import type_argument
 

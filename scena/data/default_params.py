@@ -10,7 +10,7 @@ import sys
 from typing import TypeVar
 
 from scena.data.params import DataBaseParams
-from scena.params.errors import ParamsError
+from scena.errors import ParamsError
 from scena.storage.code_fingerprints import locate
 
 P = TypeVar("P", bound=DataBaseParams)

@@ -5,8 +5,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self, TypeVar
 
+from scena.errors import ParamsError
 from scena.params.declare import Params, param
-from scena.params.errors import ParamsError
 
 
 class PipelineMode(StrEnum):

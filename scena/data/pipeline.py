@@ -12,7 +12,6 @@ from scena.data.engines.base import Engine
 from scena.data.engines.cached_prefix import Progress, stored
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.engines.workers.engine import ParallelEngine
-from scena.data.errors import DataError
 from scena.data.generator import is_one_shot
 from scena.data.params import (
     DataBaseParams,
@@ -27,6 +26,7 @@ from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Shard, cut
 from scena.data.stream import BatchStream
+from scena.errors import DataError
 from scena.plugins import find
 
 if TYPE_CHECKING:

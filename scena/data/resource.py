@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from scena.errors import ParamsError
 from scena.params.declare import Params
-from scena.params.errors import ParamsError
 from scena.storage.run_layout import RESOURCES
 
 

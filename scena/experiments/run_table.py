@@ -5,9 +5,8 @@ import math
 import re
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError, did_you_mean
 from scena.experiments.stored_run import StoredRun
-from scena.params.errors import did_you_mean
 
 FIXED = ("run", "status", "epoch", "best", "best epoch", "duration")
 RUN_ONLY = (

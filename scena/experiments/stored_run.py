@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.scenario.params import ScenarioBaseParams
 from scena.storage.checksums import warn_if_changed
 from scena.storage.run_layout import (

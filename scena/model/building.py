@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from scena.data.spec import ArraySpec
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 HALF = ("float16", "bfloat16")
 

@@ -8,9 +8,9 @@ from typing import Any
 import keras
 
 from scena.data.database import DataBase
+from scena.errors import ModelError
 from scena.model.building import check_kept, full_precision, symbolic, traceable
 from scena.model.debugging import explaining_graph
-from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
 from scena.model.state.archive import check_weights_file, read_layer_file

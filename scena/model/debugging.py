@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import keras
 import numpy as np
 
-from scena.errors import ScenaError
+from scena.errors import ModelError, ScenaError
 from scena.model.building import full_precision
-from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.measures.checks import named_values
 from scena.model.measures.keras_metrics import is_data, recorded_calls

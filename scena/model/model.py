@@ -10,7 +10,7 @@ import keras
 from keras.src.utils.naming import to_snake_case
 
 from scena.data.sample import Sample
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
 from scena.overriding import Overridable, OverridingError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 
 class TensorBoardData(ABC):

@@ -8,9 +8,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from scena.errors import ModelError
 from scena.model.building import full_precision
 from scena.model.debugging import describe_failure, explaining_graph
-from scena.model.errors import ModelError
 from scena.model.graph import RootGraph, Tensors
 from scena.model.measures.checks import check_names, check_sample_weights, named_values
 from scena.model.measures.keras_metrics import check_number, data_of, gives_data, is_data, recorded_calls

@@ -1,5 +1,6 @@
 """The public names of `scena.params`; each is imported when it is first used."""
 
+from scena.errors import ParamsError as ParamsError
 from scena.params.cli.command_line import Parsed as Parsed
 from scena.params.cli.command_line import parse as parse
 from scena.params.cli.command_line import parse_options as parse_options
@@ -12,7 +13,6 @@ from scena.params.declare import Params as Params
 from scena.params.declare import param as param
 from scena.params.declare import short_name as short_name
 from scena.params.declare import subclasses as subclasses
-from scena.params.errors import ParamsError as ParamsError
 from scena.params.files.dump import dump_command as dump_command
 from scena.params.files.dump import dump_words as dump_words
 from scena.params.files.dump import dump_yaml as dump_yaml

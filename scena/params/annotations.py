@@ -7,7 +7,7 @@ import types
 import typing
 from typing import Any, ClassVar
 
-from scena.params.errors import ParamsError
+from scena.errors import ParamsError
 
 
 def is_class_variable(annotation: Any) -> bool:

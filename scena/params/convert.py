@@ -10,7 +10,7 @@ import re
 import typing
 from typing import Any, Literal
 
-from scena.params.errors import ParamsError
+from scena.errors import ParamsError
 from scena.params.type_kinds import peel
 
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})

@@ -10,8 +10,8 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
+from scena.errors import ParamsError, did_you_mean
 from scena.params.annotations import evaluate, is_class_variable, names_around, substitute, type_bindings
-from scena.params.errors import ParamsError, did_you_mean
 
 T = TypeVar("T")
 

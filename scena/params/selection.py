@@ -6,8 +6,8 @@ never names a module.
 
 from typing import Any
 
+from scena.errors import ParamsError, did_you_mean
 from scena.params.declare import Field, Params, short_name, subclasses
-from scena.params.errors import ParamsError, did_you_mean
 from scena.params.type_kinds import Kind
 from scena.plugins import PluginError, added, load
 

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+from scena.errors import ParamsError, did_you_mean
 from scena.params.cli.settable import Path, Where
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
-from scena.params.errors import ParamsError, did_you_mean
 from scena.params.selection import CLASS, class_of, name_of, named_choices, unknown_class
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
 

@@ -5,8 +5,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from scena.errors import ParamsError
 from scena.params.declare import Params, resolve_hints
-from scena.params.errors import ParamsError
 
 LEAF, PARAMS, LIST, DICT = "leaf", "params", "list", "dict"
 

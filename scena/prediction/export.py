@@ -54,7 +54,7 @@ def write_graph_saved_model(target: Path, graph: keras.Model) -> None:
     """
     module, _, function = backend().saved_model_writer.partition(":")
     if not module:
-        from scena.prediction.formats.errors import ConversionError
+        from scena.errors import ConversionError
 
         raise ConversionError(
             f"The backend {backend().name} cannot write a SavedModel. The weights do not depend on the backend; write it with: "

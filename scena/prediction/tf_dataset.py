@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from scena.data.batch import Batch, Cursor
 from scena.data.database import DataBase
-from scena.data.errors import DataError
 from scena.data.spec import ArraySpec
+from scena.errors import DataError
 
 
 def dataset_batches(dataset: "tf.data.Dataset", data: DataBase[Any], batch_size: int, targets: bool) -> Iterator[Batch]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import keras
 
 from scena.backends.selection import load_keras, only_with
+from scena.errors import ConversionError
 from scena.params.declare import short_name
 from scena.prediction.formats.base import Arrays, ExportFormat
 from scena.prediction.formats.check import compare, original
 from scena.prediction.formats.difference import Difference
-from scena.prediction.formats.errors import ConversionError
 from scena.prediction.formats.params import ExportFormatParams
 from scena.storage.checksums import add_checksums, tree_checksums
 from scena.storage.durable import put_in_place, sync_tree

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.data.resource import export_resources
+from scena.errors import ScenarioError
 from scena.prediction.export import write_model, write_saved_model
 from scena.prediction.formats.signature import ConversionError
-from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import ExportParams, describe_export, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree

@@ -15,9 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from scena.errors import ScenaError
-from scena.params.errors import did_you_mean
-from scena.scenario.errors import ScenarioError
+from scena.errors import ScenaError, ScenarioError, did_you_mean
 from scena.scenario.scenario import ScenarioBase
 
 PACKAGE = Path(__file__).parent.parent

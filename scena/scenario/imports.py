@@ -2,8 +2,8 @@
 
 import importlib
 
+from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
-from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import not_importable, use_current_folder
 
 

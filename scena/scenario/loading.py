@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from scena.data.params import PipelineMode
 from scena.data.resource import Resource, resolve_resources
+from scena.errors import ScenarioError
 from scena.params import Params
-from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.scenario.stored import ExportParams, read_description, stored_export
 from scena.storage.checksums import DamagedFileError, verify_tree

@@ -12,12 +12,11 @@ import keras
 import numpy as np
 
 from scena.backends.base import backend
-from scena.errors import ScenaError
+from scena.errors import ScenaError, ScenarioError
 from scena.model.building import precision_policy
 from scena.model.isolation import unnoticed
 from scena.params import to_raw
 from scena.prediction.formats.difference import Arrays, difference
-from scena.scenario.errors import ScenarioError
 from scena.scenario.loading import load_export
 from scena.storage.run_layout import saved_model
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scena.errors import TrainingError
 from scena.logs import LastResortHandler, VisibleFormatter
 from scena.storage.checksums import forget
 from scena.storage.run_layout import (
@@ -25,7 +26,6 @@ from scena.storage.run_layout import (
     PARAMS_FILE,
     RUNS,
 )
-from scena.training.errors import TrainingError
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from scena.backends.base import Arrays, backend
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
 from scena.data.stream import BatchStream
+from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.traced_checks import check_labels, label_counts
@@ -19,7 +20,6 @@ from scena.model.tensorboard_data import split_results
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.foreign import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook
 from scena.training.checkpoint.state import TrainingState
-from scena.training.errors import TrainingError
 from scena.training.numerics import HINT, explaining_step
 from scena.training.run import TrainingRun
 from scena.training.stopping import StopRequests

@@ -8,8 +8,8 @@ from pathlib import Path
 import tensorflow as tf
 
 from scena.data.batch import Batch
+from scena.errors import TrainingError
 from scena.model.measures.bad_data import naming_bad_data, not_finite
-from scena.training.errors import TrainingError
 
 HINT = "--trainer.check_numerics names the first tensor that is not finite."
 

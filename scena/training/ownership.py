@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from scena.errors import TrainingError
 from scena.storage.durable import write_file
 from scena.storage.run_layout import DIRECTORIES, OWNER_FILE, PARAMS_FILE, RunPaths, run_paths, step_of
 from scena.training.checkpoint.event_files import cut_back
 from scena.training.directory import locked, withdraw
-from scena.training.errors import TrainingError
 
 
 def run_identity(directory: Path) -> str:

@@ -11,6 +11,7 @@ import keras
 
 from scena.backends.base import backend
 from scena.backends.selection import WorkerLostError, check_backend
+from scena.errors import TrainingError, TrainingInterrupted
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import run_paths
@@ -34,7 +35,6 @@ from scena.training.directory import (
     withdraw,
 )
 from scena.training.distribution.connect import connect, leading
-from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.loop import TrainingLoop
 from scena.training.numerics import checked_numerics
 from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity

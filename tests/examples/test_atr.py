@@ -14,7 +14,7 @@ from examples.atr.rendering import make_text, render
 from examples.atr.scenario import AtrScenario
 from scena import PipelineMode
 from scena.commands.main import main
-from scena.data.errors import DataError
+from scena.errors import DataError
 from scena.testing import run_scenario_test
 
 

@@ -24,7 +24,7 @@ from examples.faces.people import draw_face, make_person
 from examples.faces.scenario import FaceScenario
 from scena import PipelineMode
 from scena.commands.main import main
-from scena.data.errors import DataError
+from scena.errors import DataError
 from scena.evaluation.report.page import read_history
 from scena.model.metric_learning.params import ArcFaceParams, HeadParams, SoftmaxCenterParams
 from scena.testing import run_scenario_test

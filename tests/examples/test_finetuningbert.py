@@ -22,9 +22,8 @@ from examples.text.finetuningbert.paraphrases import MadePairs
 from examples.text.finetuningbert.scenario import PairScenario
 from examples.text.finetuningbert.wordpiece import WordPieces
 from scena import PipelineMode
-from scena.data.errors import DataError
+from scena.errors import DataError, TrainingError
 from scena.testing import run_scenario_test
-from scena.training.errors import TrainingError
 from scena.training.trigger import Trigger
 
 REFERENCE = json.loads((Path(__file__).parent / "minilm_reference.json").read_text())["pairs"]

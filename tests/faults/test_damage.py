@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from scena import Sample
-from scena.data.errors import DataError
 from scena.data.image.statistics import parse_info
 from scena.data.params import PipelineMode
 from scena.data.records.files import RecordFile, ShardWriter, index_path
 from scena.data.records.writing import write_json
 from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
+from scena.errors import CheckpointError, DataError, ScenarioError
 from scena.evaluation.dump import DumpError, DumpWriter, read_dump
 from scena.experiments.stored_run import read_history
-from scena.scenario.errors import ScenarioError
 from scena.scenario.stored import read_description
 from scena.storage.checksums import (
     DamagedFileError,
@@ -32,7 +31,6 @@ from scena.storage.checksums import (
 )
 from scena.storage.run_layout import MANIFEST
 from scena.training.checkpoint.store import CheckpointStore
-from scena.training.errors import CheckpointError
 from tests.faults import saver
 from tests.faults.damage import spoil
 from tests.faults.harness import fingerprint

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from scena.errors import CheckpointError
 from scena.storage.run_layout import MANIFEST
 from scena.training.checkpoint.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
-from scena.training.errors import CheckpointError
 from tests.faults import saver
 
 

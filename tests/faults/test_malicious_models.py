@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import pytest
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.state.archive import WEIGHTS, check_weights_file
 from tests.faults.survivor.scenario import SurvivorScenario
 from tests.faults.test_malicious_checkpoints import Payload

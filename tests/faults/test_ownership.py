@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scena.data.errors import DataError
 from scena.data.image.writer import WriteImagesParams, write_images
+from scena.errors import CheckpointError, DataError, TrainingError
 from scena.storage.checksums import keep_foreign, seal_tree
 from scena.storage.durable import replace_directory, write_file
 from scena.storage.location import Location
@@ -17,7 +17,6 @@ from scena.storage.run_layout import DIRECTORIES, MANIFEST, OWNER_FILE
 from scena.training.checkpoint.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.directory import create_directory
-from scena.training.errors import CheckpointError, TrainingError
 from scena.training.ownership import claimed, paths_outside, release
 from tests.faults import saver
 from tests.faults.test_checkpoint_store import put

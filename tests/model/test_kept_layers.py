@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from keras import layers
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from tests.toy.model import ToyGraph, ToyModel
 from tests.toy.scenario import ToyScenario
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from scena import PipelineMode
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.state.archive import read_layer_file, write_layer_file
 from scena.model.state.layer_state import Layers, LayerState, encode
 from scena.storage.run_layout import LAYERS_FILE

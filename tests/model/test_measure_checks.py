@@ -10,8 +10,8 @@ from keras import layers, ops
 
 from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, ModelBaseParams
 from scena.backends.tensorflow.engine import TensorFlowEngine
+from scena.errors import ModelError
 from scena.model.built import BuiltModel
-from scena.model.errors import ModelError
 from scena.model.training_model import _counted
 
 Tensors = dict[str, Any]

@@ -24,8 +24,8 @@ from scena import (
     TrainValParams,
     param,
 )
-from scena.data.errors import DataError
 from scena.data.params import DataProcessorPipelineParams
+from scena.errors import DataError
 
 Tensors = dict[str, Any]
 NAMES = ["<b id='evil'>left</b>", "right\x1b[31m"]

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from scena import DataPipelineParams, Predictor, PredictorParams, Sample, SequentialProcessorPipelineParams
-from scena.data.errors import DataError
+from scena.errors import DataError
 from tests.evaluation.exporting import export
 from tests.prediction.scenarios import PairsParams, Texts, TextScenario, TextsParams, ToArray, sequence
 from tests.toy.params import HalvesParams

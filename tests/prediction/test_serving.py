@@ -18,8 +18,8 @@ from PIL import Image
 
 from scena import ArraySpec, Sample
 from scena.commands.main import main
-from scena.data.errors import DataError
 from scena.data.params import DataBaseParams, PipelineMode
+from scena.errors import DataError
 from scena.prediction.params import ServeParams
 from scena.prediction.predictor import Predictor
 from scena.prediction.serving.batcher import Batcher, QueueFullError

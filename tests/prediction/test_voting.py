@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scena import MultiModelPredictor, PredictorParams, Resource, Sample
+from scena.errors import ScenarioError
 from scena.prediction.voting import majority_vote, mean_vote
-from scena.scenario.errors import ScenarioError
 from tests.evaluation.exporting import export
 from tests.prediction.scenarios import TextScenario, ToArray, sequence
 from tests.toy.params import HalvesParams

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scena.scenario.errors import ScenarioError
+from scena.errors import ScenarioError
 from scena.scenario.finding import find_scenario, list_scenarios, scenario_of
 
 CODE = '''

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from scena.commands.main import main
-from scena.data.errors import DataError
-from scena.errors import ScenaError
-from scena.model.errors import ModelError
-from scena.training.errors import TrainingError
+from scena.errors import DataError, ModelError, ScenaError, TrainingError
 from tests.toy.scenario import ToyScenario
 
 

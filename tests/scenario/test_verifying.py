@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from scena.errors import TrainingError
 from scena.model.isolation import unnoticed
-from scena.training.errors import TrainingError
 from tests.derived.scenario import DerivedScenario
 from tests.faults.harness import fingerprint
 from tests.faults.survivor.scenario import SurvivorScenario

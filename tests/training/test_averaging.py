@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scena.commands.main import main
+from scena.errors import TrainingError
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.errors import TrainingError
 from scena.training.optimizers.params import SGD, Adam
 from scena.training.prepare import automatic_decay, create_average
 from scena.training.schedules.params import Constant

@@ -10,9 +10,8 @@ import pytest
 from keras import ops
 
 from scena import ScenarioBaseParams
-from scena.model.errors import ModelError
+from scena.errors import ModelError, TrainingError
 from scena.training.callbacks.epoch_table import format_table, format_times
-from scena.training.errors import TrainingError
 from tests.toy.model import ToyGraph, ToyModel
 from tests.toy.params import ToyModelParams, ToyScenarioParams
 from tests.toy.scenario import ToyScenario

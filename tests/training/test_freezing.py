@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scena.commands.main import main
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 from scena.training.prepare import freeze_layers, prepare_run
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, train_toy

@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import pytest
 
+from scena.errors import TrainingError
 from scena.training.callbacks.foreign import check_callbacks
-from scena.training.errors import TrainingError
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, trained_weights, weights_hash
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from scena import ScenarioBase, TrainValParams
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.training_model import TrainingModel
 from scena.training.optimizers.params import SGD, Adam
 from scena.training.schedules.params import ReduceOnPlateau

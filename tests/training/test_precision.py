@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scena.commands.main import main
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.training.optimizers.params import SGD
 from scena.training.prepare import prepare_run
 from tests.toy.scenario import ToyScenario

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 from scena.training.schedules.rate_suggestion import smooth, suggest
 
 RATES = np.geomspace(1e-7, 10, 200)

@@ -11,11 +11,8 @@ import pytest
 from keras import ops
 
 from scena import Evaluator, Sample, ScenarioBase
-from scena.data.errors import DataError, EmptyDataError
 from scena.data.params import PipelineMode
-from scena.errors import ScenaError
-from scena.model.errors import ModelError
-from scena.training.errors import TrainingError
+from scena.errors import DataError, EmptyDataError, ModelError, ScenaError, TrainingError
 from scena.training.params import BestBy
 from scena.training.pipelines import TrainerPipelineParams
 from scena.training.trigger import Trigger

@@ -15,8 +15,8 @@ import numpy as np
 from scena.backends.base import Arrays, Engine, PredictionEngine
 from scena.backends.selection import tensorflow_only
 from scena.data.spec import ArraySpec
+from scena.errors import ModelError
 from scena.model.building import keras_dtype
-from scena.model.errors import ModelError
 
 State = tuple[list[Any], ...]
 """The values of groups of variables."""

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"

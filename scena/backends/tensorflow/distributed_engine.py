@@ -14,7 +14,7 @@ from scena.backends.tensorflow.distribution import Distribution
 from scena.backends.tensorflow.engine import block_signature, pick
 from scena.backends.tensorflow.replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
 from scena.data.spec import ArraySpec
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.metric_learning.replicas import replica_step
 from scena.model.state.layer_state import Layers
 from scena.model.state.variables import global_seed_generator, use_global_seed

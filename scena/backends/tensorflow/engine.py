@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from scena.backends.base import Arrays, Engine, PredictionEngine
 from scena.data.spec import ArraySpec
+from scena.errors import ModelError
 from scena.model.building import keras_dtype
-from scena.model.errors import ModelError
 
 
 class TensorFlowEngine(Engine):

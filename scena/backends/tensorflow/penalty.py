@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.training_model import TrainingModel
 
 

@@ -6,9 +6,8 @@ import sys
 import time
 
 from scena.commands.command import Command
-from scena.errors import ScenaError
+from scena.errors import ParamsError, ScenaError
 from scena.params import Params, param
-from scena.params.errors import ParamsError
 
 
 class DataServiceParams(Params):

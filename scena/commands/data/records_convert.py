@@ -95,7 +95,7 @@ def _of_scenario(gen: Any, options: ConvertOptions) -> dict[str, Any]:
 
 def _of_module(name: str, value: Any, options: ConvertOptions) -> dict[str, Any]:
     """The data sets that an object of the user's own module is, returns, or holds by split."""
-    from scena.data.errors import DataError
+    from scena.errors import DataError
     from scena.user_code import reason, user_line
 
     if callable(value) and not hasattr(value, "element_spec"):
@@ -173,8 +173,8 @@ def _write_splits(
 
 def _complete(output: Location) -> bool:
     """Whether this was the last of the jobs that write a file each."""
-    from scena.data.errors import DataError
     from scena.data.records.record_set import splits_of
+    from scena.errors import DataError
     from scena.storage.location import located
 
     try:

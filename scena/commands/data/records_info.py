@@ -30,10 +30,10 @@ class RecordsInfo(Command):
         status = _verify(path, options) if options.verify or options.salvage else 0
         if status:
             return status
-        from scena.data.errors import DataError
         from scena.data.image.contact_sheet import save_sheet
         from scena.data.records.describe import describe_records, records_sheet
         from scena.data.records.framing import RecordError
+        from scena.errors import DataError
 
         try:
             print(visible(describe_records(path)))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from scena.commands.command import Command
+from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
-from scena.scenario.errors import ScenarioError
 
 
 class NewOptions(Params):

@@ -60,8 +60,8 @@ def _list(files: list[str]) -> None:
 
 
 def _save(path: Path, name: str, directory: Path, explicit: str | None) -> None:
+    from scena.errors import ScenarioError
     from scena.params.files.sets import add_set
-    from scena.scenario.errors import ScenarioError
     from scena.scenario.finding import scenario_of
     from scena.scenario.stored import read_description, stored_params
 

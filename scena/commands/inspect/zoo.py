@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 
 from scena.commands.command import Command
 from scena.commands.output import print_table
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.counting import count_network
 from scena.model.zoo.params import SMALLEST_FACTOR, Framework
@@ -54,7 +54,7 @@ class Zoo(Command):
 def _chosen(patterns: list[str]) -> list[str]:
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in MODELS):
-            from scena.params.errors import did_you_mean
+            from scena.errors import did_you_mean
 
             raise ModelError(
                 f"There is no network {pattern!r}{did_you_mean(pattern, MODELS)}. `scena zoo` lists them all."

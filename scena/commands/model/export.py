@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from scena.commands.model_command import ModelCommand, ModelOptions
 from scena.commands.output import make_folder
 from scena.data.params import DataGeneratorParams
+from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param, parse, take_part
 from scena.params.declare import short_name
 from scena.prediction.formats.params import ExportFormatParams, Quantize
-from scena.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from scena.data.batch import Arrays

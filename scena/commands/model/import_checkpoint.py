@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from scena.commands.output import text_table
 from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
+from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
-from scena.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from scena.backends.tensorflow.checkpoint_import import Matches

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of, try_data
 from scena.commands.output import check_file, make_folder, print_results
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.errors import ScenarioError
 from scena.evaluation.params import LAVParams
 from scena.params import Params, param, to_raw
-from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario
 from scena.storage.run_layout import EXPORT_FILE, HISTORY_FILE
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from scena.commands.model_command import ModelCommand, ModelsOptions, try_data
 from scena.commands.output import check_file
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.errors import ScenarioError
 from scena.params import Params, param
 from scena.prediction.answer_files import check_suffix
 from scena.prediction.params import PredictorParams
-from scena.scenario.errors import ScenarioError
 from scena.terminal import visible
 
 if TYPE_CHECKING:

@@ -67,8 +67,8 @@ def evaluate(path: Path, scenario: Any) -> Results:
 
 
 def _stored(path: Path, explicit: str | None) -> tuple[AnyScenario, Any]:
+    from scena.errors import ScenarioError
     from scena.evaluation.dump import read_header
-    from scena.scenario.errors import ScenarioError
     from scena.scenario.finding import scenario_of
     from scena.scenario.stored import joined, stored_export
 

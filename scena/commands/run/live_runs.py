@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams
 from scena.experiments.stored_run import NO_RESULTS, read_history
 from scena.params import Params, ParamsError, param

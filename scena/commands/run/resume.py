@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from scena.commands.command import Command
 from scena.commands.model_command import StoredOptions
+from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param, root_of
-from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.stored import read_description, stored_params
 from scena.storage.run_layout import PARAMS_FILE

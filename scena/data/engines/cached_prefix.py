@@ -16,11 +16,11 @@ from scena.data.engines.automatic import MAX_PROCESSES, usable_cores
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.engine import ParallelEngine
-from scena.data.errors import DataError
 from scena.data.processor import Step, takes_rng
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
+from scena.errors import DataError
 from scena.params.declare import Params
 from scena.params.tree import to_raw
 from scena.storage.code_fingerprints import notebook_code

@@ -5,13 +5,13 @@ from typing import Any
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.base import Engine
-from scena.data.errors import EmptyDataError
 from scena.data.stages.collate import split
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Whole, feed_start, index_chunks, starts
 from scena.data.stages.parallel_stage import ParallelStage
 from scena.data.stages.stages import Chunk
 from scena.data.stages.stream_stage import StreamStage
+from scena.errors import EmptyDataError
 
 
 class InProcessEngine(Engine):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from scena.data.errors import DataError
 from scena.data.image.prepare import to_eight_bits
+from scena.errors import DataError
 from scena.storage.location import reason_of
 
 _TEXT = 14  # pixels below each image

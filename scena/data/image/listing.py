@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 from scena.storage.location import Location, entries, files_below, is_folder, located, unquoted
 
 _SPLIT = re.compile(

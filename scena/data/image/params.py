@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
+from scena.errors import ParamsError
 from scena.params.declare import Params, param
-from scena.params.errors import ParamsError
 from scena.storage.location import Location
 
 

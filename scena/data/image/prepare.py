@@ -7,8 +7,8 @@ from typing import Any
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from scena.data.errors import DataError
 from scena.data.image.params import ImagePreparationParams, Processing
+from scena.errors import DataError
 from scena.storage.location import read_bytes, reason_of
 
 KEPT_FORMATS = ("JPEG", "PNG")

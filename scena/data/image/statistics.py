@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 from scena.storage.checksums import IN_JSON, warn_if_json_changed
 from scena.storage.location import is_folder, located, read_bytes, reason_of
 

@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from scena.data.errors import DataError
 from scena.data.image.listing import FoundImages, ImageEntry, in_order, split_name
+from scena.errors import DataError
 from scena.storage.location import located, protocol_of, read_bytes, reason_of
 
 _LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target")

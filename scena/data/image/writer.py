@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from scena.data.errors import DataError
 from scena.data.image.listing import FoundImages, ImageEntry, as_report, find_images, printable
 from scena.data.image.params import ImagePreparationParams, Processing, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
@@ -24,6 +23,7 @@ from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.data.records.writing import write_json
+from scena.errors import DataError
 from scena.storage.location import Location, check_writable, is_remote, located, remove_folder, send_folder
 
 logger = logging.getLogger("scena.data")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from scena.data.errors import DataError
 from scena.data.generator import DataGenerator, has_random_access
 from scena.data.image.params import ImagePreparationParams
 from scena.data.image.prepare import UnreadableImageError, prepare_data
@@ -18,6 +17,7 @@ from scena.data.records.leaf import Leaf
 from scena.data.records.schema import Schema, make_structure
 from scena.data.records.writing import write_records
 from scena.data.sample import Sample
+from scena.errors import DataError
 
 _AS_IT_IS = ImagePreparationParams()
 LOOKED_AT = 100

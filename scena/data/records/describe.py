@@ -8,10 +8,10 @@ from unicodedata import east_asian_width
 import numpy as np
 from PIL import Image
 
-from scena.data.errors import DataError
 from scena.data.image.contact_sheet import contact_sheet
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics, parse_info
 from scena.data.records.record_set import RecordSet, find_files, no_records, splits_of
+from scena.errors import DataError
 from scena.storage.location import is_folder, located, read_bytes
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 Values = list[bytes] | np.ndarray[Any, Any]
 """The values of a feature: a list of bytes, or an array of float32 or int64."""

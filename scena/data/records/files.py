@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, record_between, scan
+from scena.errors import DataError
 from scena.storage.checksums import checksum
 from scena.storage.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from google_crc32c import value as crc32c
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.records.example import before_bytes, only_bytes, only_integer, parse_feature
 from scena.data.stages.sample_codec import (
     WHAT_TRAVELS,
@@ -23,6 +22,7 @@ from scena.data.stages.sample_codec import (
     pack,
     unpack,
 )
+from scena.errors import DataError
 
 STORED = ("int64", "float", "bytes", "raw")
 PYTHON = ("", "str", "plain", "array")

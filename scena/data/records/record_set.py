@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.records.example import Values, decode_example
 from scena.data.records.files import RecordFile
 from scena.data.records.leaf import Leaf
 from scena.data.records.schema import SCHEMA_FILE, Schema
+from scena.errors import DataError
 from scena.storage.location import entries, is_folder, is_remote, located, read_bytes
 
 SHARD = re.compile(r"^(?P<split>.*?)-?(?P<number>\d{5,})-of-(?P<count>\d{5,})(?P<suffix>\.tfrecords?)?$")

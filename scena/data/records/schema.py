@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.records.example import encode_example, parse_example
 from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
+from scena.errors import DataError
 from scena.storage.checksums import warn_if_json_changed
 
 SCHEMA_FILE = "schema.json"

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.records.example import check_example
 from scena.data.records.files import RecordFile, ShardWriter, make_folder
 from scena.data.records.framing import Damage, salvage
+from scena.errors import DataError
 
 
 class Verified:

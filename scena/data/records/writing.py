@@ -9,10 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.records.files import ShardWriter, index_path, make_folder, sync_folder, unwritable
 from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
+from scena.errors import DataError
 from scena.storage.checksums import IN_JSON, json_checksum
 from scena.storage.location import check_writable, entries, is_folder, is_remote, located, send_folder
 

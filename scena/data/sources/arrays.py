@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import ArrayGeneratorParams, ImageArraysParams
 from scena.data.sources.splits import SplitSource
+from scena.errors import DataError
 from scena.storage.location import is_remote, located, only_here, read_bytes, state_of
 
 Arrays = dict[str, np.ndarray[Any, Any]]

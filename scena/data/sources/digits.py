@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 Split = Literal["train", "test"]
 Arrays = tuple[np.ndarray, np.ndarray]

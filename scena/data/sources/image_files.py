@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.image.listing import find_images
 from scena.data.sample import Sample
 from scena.data.sources.params import ImageFilesParams
 from scena.data.sources.splits import SplitSource
+from scena.errors import DataError
 from scena.storage.location import (
     is_remote,
     only_here,

@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import ListFileGeneratorParams
+from scena.errors import DataError
 from scena.storage.location import located, only_here, read_bytes, reason_of
 
 P = TypeVar("P", bound=ListFileGeneratorParams)

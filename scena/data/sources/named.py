@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.records.files import RecordFile
 from scena.data.sample import Sample
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import NamedDataSetParams
 from scena.data.sources.splits import SplitSource
+from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
 

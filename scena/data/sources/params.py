@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.errors import ParamsError
 from scena.params.declare import param
-from scena.params.errors import ParamsError
 from scena.storage.location import Location
 
 SPLIT_HELP = "train, train[:80%], train[100:]+test, …; default: by the mode, and a seeded tenth of train where there is no validation"

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from scena.data.errors import DataError
 from scena.data.image.writer import IMAGE_SCHEMA
 from scena.data.records.describe import info_of, record_sets
 from scena.data.sample import Sample
 from scena.data.sources.params import ImageRecordsParams, RecordsParams
 from scena.data.sources.splits import SplitSource
+from scena.errors import DataError
 from scena.storage.location import located, only_here, state_of
 
 

@@ -5,11 +5,11 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import RowGeneratorParams
+from scena.errors import DataError
 from scena.storage.location import located, only_here, read_bytes, reason_of
 
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import SplitSourceParams
 from scena.data.stages.feed import representative_order
+from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec, describe
+from scena.errors import DataError
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 Layout = list[tuple[tuple[int, ...], np.dtype[Any]]]

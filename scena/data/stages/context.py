@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from scena.data.errors import DataError, SampleError
 from scena.data.generator import DataGenerator, as_generator, has_random_access, is_shared
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorPipelineParams, PipelineMode
 from scena.data.processor import Step, steps_of, takes_rng
@@ -14,6 +13,7 @@ from scena.data.stages.feed import Shard, epoch_indices, limited_indices
 from scena.data.stages.mapping import MappingStep, ReuseWatch, Skipped, read_only, reason, user_line
 from scena.data.stages.rng import SampleRandom
 from scena.data.stages.stages import Chunk, Stage, plan_stages
+from scena.errors import DataError, SampleError
 from scena.params.declare import Params
 
 if TYPE_CHECKING:

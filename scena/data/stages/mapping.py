@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError, SampleError
 from scena.data.processor import Step, takes_rng
 from scena.data.sample import Sample
 from scena.data.stages.rng import SampleRandom
+from scena.errors import DataError, SampleError
 from scena.user_code import user_lines
 
 logger = logging.getLogger("scena.data")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.processor import Step
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
@@ -11,7 +10,7 @@ from scena.data.stages.feed import stream_samples
 from scena.data.stages.mapping import MappingStep, apply_steps, reason, user_line
 from scena.data.stages.rng import SampleRandom, random_state, set_random_state
 from scena.data.stages.stages import Chunk, Stage
-from scena.errors import ScenaError
+from scena.errors import DataError, ScenaError
 
 Address = tuple[int, int]
 Item = tuple[Sample, int, int]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from google_crc32c import extend, value
 
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.stages.sample_codec import aligned, decode, dtype_name, dtype_of, encode, pack_samples, unpack_samples
+from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
 

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
+from scena.errors import DataError
 
 Array = np.ndarray[Any, Any]
 encode: Callable[[Any], bytes] = msgspec.msgpack.Encoder().encode

@@ -4,12 +4,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.mapping import MappingStep
 from scena.data.stages.parallel_stage import Address, GeneratingStep, Item, map_items, source_items
 from scena.data.stages.stages import Chunk, Stage
+from scena.errors import DataError
 
 
 class Buckets:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.generator import DataGenerator
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
+from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
 P = TypeVar("P", bound=DataGeneratorParams)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 LOOKED_AT = 16
 """Values whose shapes are compared where no signature is given: axes that differ among them are unknown."""

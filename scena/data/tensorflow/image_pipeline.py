@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import InProcessEngine, empty
-from scena.data.errors import DataError
 from scena.data.image.augment.operations import Cropping, OperationList, Resize
 from scena.data.image.augment.params import AugmentParams
 from scena.data.params import PipelineMode
@@ -22,7 +21,7 @@ from scena.data.stages.context import PipelineContext
 from scena.data.stages.rng import keys_of
 from scena.data.stages.sample_cache import StoredSamples
 from scena.data.tensorflow import augment_ops as tensors
-from scena.params.errors import ParamsError
+from scena.errors import DataError, ParamsError
 
 _MARGIN = 2
 _AHEAD_BYTES = 1 << 28

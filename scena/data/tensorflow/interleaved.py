@@ -12,13 +12,12 @@ import numpy as np
 import tensorflow as tf
 
 from scena.data.batch import Cursor
-from scena.data.errors import DataError
 from scena.data.params import PipelineMode
 from scena.data.stages.context import PipelineContext
 from scena.data.tensorflow.augment_ops import sample_keys
 from scena.data.tensorflow.image_pipeline import TensorEngine, failed
 from scena.data.tensorflow.records import tensorflow_opens
-from scena.params.errors import ParamsError
+from scena.errors import DataError, ParamsError
 
 logger = logging.getLogger("scena.data")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.data.errors import DataError
 from scena.data.records.files import RecordFile
 from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
 from scena.data.records.record_set import RecordSet, find_files, find_schema, infer_schema
 from scena.data.records.schema import DatasetLeaf, Schema, build, make_structure
 from scena.data.records.writing import write_records
+from scena.errors import DataError
 from scena.storage.location import is_remote, protocol_of
 
 _TOGETHER = 64  # records that Python hands to TensorFlow at a time

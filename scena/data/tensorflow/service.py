@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 WAIT_SECONDS = 60.0
 """After so long without a batch a service counts as gone: TensorFlow itself would wait for hours."""

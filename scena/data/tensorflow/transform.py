@@ -14,11 +14,11 @@ import numpy as np
 
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.base import Engine
-from scena.data.errors import DataError
 from scena.data.params import PipelineMode
 from scena.data.spec import ArraySpec
 from scena.data.stages.rng import epoch_random
 from scena.data.tensorflow.dataset import tensor_specs
+from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from scena.experiments.errors import ExperimentError, Interrupted
+from scena.errors import ExperimentError, Interrupted
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot, local_channel
 from scena.experiments.schedulers.params import LocalParams
 from scena.signals import end_with_parent, noticing_stop_signals

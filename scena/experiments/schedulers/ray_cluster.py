@@ -13,8 +13,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from scena.errors import first_line
-from scena.experiments.errors import ExperimentError, Interrupted
+from scena.errors import ExperimentError, Interrupted, first_line
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot
 from scena.experiments.schedulers.params import RayParams
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 
 
 def ask(python: str, words: list[str]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.params import Params, ParamsError, parse
 from scena.params.cli.command_line import current_tree
 from scena.params.cli.settable import Index

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from scena.errors import first_line
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError, first_line
 from scena.experiments.search.space import Axis, SearchSpace, Value
 from scena.storage.run_layout import STUDY_FILE
 

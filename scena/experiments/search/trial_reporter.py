@@ -4,9 +4,9 @@ import logging
 import math
 from typing import Any
 
+from scena.errors import TrainingError
 from scena.experiments.search.trial import Channel
 from scena.training.callbacks.monitored import MonitoredCallback
-from scena.training.errors import TrainingError
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.storage.run_layout import PARAMS_FILE
 
 OUTPUT_DIR = "trainer.output_dir"

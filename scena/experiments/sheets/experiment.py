@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.schedulers.base import Job, Running, Slot
 from scena.experiments.sheets.command_lines import (
     is_training,

@@ -5,9 +5,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError, ParamsError, did_you_mean
 from scena.experiments.sheets.sheet import Flag, SheetRun, as_word, checked, read_grid, split_words
-from scena.params.errors import ParamsError, did_you_mean
 from scena.params.files.files import document_of
 from scena.params.files.overlay import Section
 

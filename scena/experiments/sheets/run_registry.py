@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.storage.checksums import IN_JSON, json_checksum, warn_if_json_changed
 from scena.storage.durable import write_file
 

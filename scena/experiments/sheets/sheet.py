@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scena.experiments.errors import ExperimentError
-from scena.params.errors import did_you_mean
+from scena.errors import ExperimentError, did_you_mean
 
 HEADINGS = ("USER", "RESULT", "SKIP", "SCRIPT", "ID", "CLEANUP", "PARAMS")
 REQUIRED = ("SCRIPT", "ID", "PARAMS")

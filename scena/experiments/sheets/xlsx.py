@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.sheets.sheet import column_letters
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

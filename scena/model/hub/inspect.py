@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 MOST_BYTES = 2 << 30
 """A larger graph cannot be read by protobuf anyway."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.hub.inspect import check_saved_model
 from scena.storage.checksums import DamagedFileError, verify_tree
 

@@ -6,7 +6,7 @@ A tensor of an algebra with N components has N × C channels: all channels of th
 from functools import cache
 from typing import NamedTuple
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 Blade = tuple[int, ...]
 """The indices of the basis vectors of a blade, ascending: () is 1, (1, 2) is e12."""

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers.componentwise import Componentwise
 from scena.model.layers.portable import PortableConv2D, channels_of, split_components
 from scena.model.layers.windows import Shape, channel_axis

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers.algebra import get_algebra
 from scena.model.layers.portable import channels_of, join_components, split_components
 from scena.model.layers.windows import Shape, channel_axis

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers.algebra import Algebra, get_algebra
 from scena.model.layers.portable import add_bias, channels_of
 from scena.model.layers.windows import Shape

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers.windows import Shape, channel_axis
 
 

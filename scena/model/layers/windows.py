@@ -1,6 +1,6 @@
 """Shapes of images, and the output sizes of sliding windows. No Keras here."""
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 Pair = tuple[int, int]
 Shape = tuple[int | None, ...]

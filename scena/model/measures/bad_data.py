@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from scena.data.batch import Batch
-from scena.data.errors import DataError
-from scena.errors import ScenaError
-from scena.model.errors import ModelError
+from scena.errors import DataError, ModelError, ScenaError
 from scena.user_code import Line, is_users, user_line
 
 _LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")

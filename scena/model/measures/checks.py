@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.measures.keras_metrics import CalledMetric
 from scena.overriding import Overridable, spelled
 

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.tensorboard_data import TensorBoardData
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import keras
 
 from scena.data.batch import Arrays, Batch
-from scena.data.errors import DataError
+from scena.errors import DataError, ModelError
 from scena.model.building import full_precision
-from scena.model.errors import ModelError
 from scena.model.graph import RootGraph
 from scena.model.measures.bad_data import out_of_range
 from scena.model.measures.op_graph import Shapes, Tensor, trace

@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from scena.errors import ModelError
 from scena.model.built import BuiltModel
-from scena.model.errors import ModelError
 from scena.model.model import ModelBase
 from scena.model.training_model import TrainingModel
 

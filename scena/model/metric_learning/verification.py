@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1024

@@ -14,7 +14,7 @@ import h5py
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.state.layer_state import LayerState, decode, encode
 from scena.storage.checksums import DamagedFileError, verify, verify_tree
 from scena.storage.run_layout import LAYERS_FILE

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from safetensors.numpy import load, save
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 from keras import Model as KerasModel
 from keras import layers
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 
 
 def count_flops(model: KerasModel) -> int:

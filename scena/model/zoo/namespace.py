@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers.algebra import get_algebra
 from scena.model.layers.windows import channel_axis
 from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, Leave

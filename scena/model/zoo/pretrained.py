@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.state.archive import check_hdf5_file
 from scena.model.zoo.catalogue import MODELS
 

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError, did_you_mean
 from scena.model.zoo.catalogue import MODELS, Entry
 from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Tensor
 from scena.model.zoo.params import SMALLEST_FACTOR, AlgebraParams, DataFormat, Framework, Leave, WayOut
-from scena.params.errors import did_you_mean
 
 
 class Request(NamedTuple):

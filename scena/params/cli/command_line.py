@@ -5,11 +5,11 @@ import types
 import typing
 from typing import Any, Generic, TypeVar
 
+from scena.errors import ParamsError, close_names
 from scena.params.cli.settable import COMMAND_LINE, Origins, Path, sentence
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch
 from scena.params.declare import Params, param
-from scena.params.errors import ParamsError, close_names
 from scena.params.files.overlay import Entry, merge_into
 from scena.params.tree import build, default_raw, to_raw
 from scena.params.type_kinds import peel

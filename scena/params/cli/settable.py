@@ -8,8 +8,8 @@ index of a list item. Names are the same on the command line and in files.
 from collections.abc import Iterator
 from typing import Any
 
+from scena.errors import ParamsError
 from scena.params.declare import Field, Params
-from scena.params.errors import ParamsError
 from scena.params.selection import CLASS, class_of
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
 

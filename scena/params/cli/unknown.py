@@ -1,7 +1,7 @@
 """What to tell about a name that does not exist: who has it, how it is spelt, or what is there instead."""
 
+from scena.errors import ParamsError, close_names
 from scena.params.cli.settable import Index, Node, walk
-from scena.params.errors import ParamsError, close_names
 from scena.params.selection import CLASS, candidates, class_of
 from scena.params.tree import default_raw
 from scena.params.type_kinds import LEAF, LIST, PARAMS

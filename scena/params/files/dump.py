@@ -6,10 +6,10 @@ Both hold what differs from a default, so that reading them over that default gi
 import shlex
 from typing import Any
 
+from scena.errors import ParamsError
 from scena.params.cli.settable import COMMAND_LINE, Index, Node, Origins, Path
 from scena.params.cli.words import to_words
 from scena.params.declare import Field, Params
-from scena.params.errors import ParamsError
 from scena.params.files.overlay import Entry, is_merged, merge_into
 from scena.params.files.yaml_writer import Leaf, write
 from scena.params.selection import CLASS, class_of

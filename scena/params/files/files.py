@@ -9,9 +9,9 @@ one, of this file or (`extends: FILE:SET`) of a file whose path is relative to t
 import os
 from typing import Any, NamedTuple, TypeVar
 
+from scena.errors import ParamsError, did_you_mean
 from scena.params.cli.settable import Index, Origins
 from scena.params.declare import Params
-from scena.params.errors import ParamsError, did_you_mean
 from scena.params.files.overlay import Section, entries_of, merge_into, nest_instead
 from scena.params.files.spellings import spellings_of
 from scena.params.files.yaml_reader import read

@@ -9,12 +9,12 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from scena.errors import ParamsError
 from scena.params.cli.settable import COMMAND_LINE, Index, Node, Origins, Path, sentence
 from scena.params.cli.unknown import unknown_name
 from scena.params.cli.words import Raw, from_words
 from scena.params.convert import Mismatch, convert, shown
 from scena.params.declare import Params
-from scena.params.errors import ParamsError
 from scena.params.selection import CLASS, candidates, class_of, find, listed, unknown_class
 from scena.params.tree import default_raw
 from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, peel

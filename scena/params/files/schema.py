@@ -10,9 +10,9 @@ import os
 import typing
 from typing import Any, Literal
 
+from scena.errors import ParamsError
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Field, Params, short_name
-from scena.params.errors import ParamsError
 from scena.params.files.files import EXTENDS
 from scena.params.selection import CLASS, candidates, full_name, named_choices
 from scena.params.tree import value_to_raw

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from scena.params.errors import ParamsError
+from scena.errors import ParamsError
 from scena.params.files.files import EXTENDS, document_of, parents_of
 from scena.params.files.overlay import Section
 from scena.params.files.yaml_reader import read

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
+from scena.errors import ParamsError
 from scena.params.convert import shown
-from scena.params.errors import ParamsError
 from scena.params.files.overlay import Section
 from scena.params.selection import CLASS
 
@@ -91,7 +91,7 @@ def _character(high: int, low: int) -> str:
 
 
 def _neighbours(path: str) -> str:
-    from scena.params.errors import did_you_mean
+    from scena.errors import did_you_mean
 
     folder = Path(path).parent
     try:
@@ -159,7 +159,7 @@ class _Reader:
         if event.anchor in self.unfinished:
             raise self.error(event, f"*{event.anchor} contains itself")
         if event.anchor not in self.anchors:
-            from scena.params.errors import did_you_mean
+            from scena.errors import did_you_mean
 
             raise self.error(event, f"*{event.anchor} is not defined above{did_you_mean(event.anchor, self.anchors)}")
         target = self.anchors[event.anchor]

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from scena.params.errors import ParamsError
+from scena.errors import ParamsError
 
 _PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*")
 # words that YAML 1.1 or 1.2 does not read as text

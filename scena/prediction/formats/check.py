@@ -3,9 +3,9 @@
 import keras
 import numpy as np
 
+from scena.errors import ConversionError
 from scena.prediction.formats.base import Arrays, Run
 from scena.prediction.formats.difference import Difference, difference
-from scena.prediction.formats.errors import ConversionError
 
 
 def original(graph: keras.Model) -> Run:

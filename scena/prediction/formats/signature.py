@@ -11,9 +11,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from scena.errors import ConversionError as ConversionError
 from scena.prediction.formats.base import Arrays as Arrays
 from scena.prediction.formats.base import Run as Run
-from scena.prediction.formats.errors import ConversionError as ConversionError
 
 
 def signature(graph: keras.Model, batch: int | None = None, length: int | None = None) -> dict[str, tf.TensorSpec]:

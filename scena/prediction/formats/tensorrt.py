@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scena.errors import ConversionError
 from scena.prediction.formats.base import Arrays, ExportFormat, Run
-from scena.prediction.formats.errors import ConversionError
 
 if TYPE_CHECKING:
     import keras

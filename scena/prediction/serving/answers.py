@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.sample import Sample
+from scena.errors import DataError
 from scena.prediction.answer_files import plain
 
 CLASS_OUTPUTS = ("class", "label")

@@ -7,9 +7,9 @@ would have no effect is refused.
 from pathlib import Path
 from typing import Any
 
+from scena.errors import ParamsError, did_you_mean
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch, convert
-from scena.params.errors import ParamsError, did_you_mean
 from scena.params.files.overlay import Entry
 from scena.params.files.spellings import Spellings
 

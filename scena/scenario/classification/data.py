@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.generator import RandomAccessGenerator
 from scena.data.image.database import ImageData
 from scena.data.params import DataPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec
+from scena.errors import DataError
 from scena.scenario.classification.params import ClassificationDataParams, PictureFilesParams
 
 

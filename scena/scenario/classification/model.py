@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.graph import GenericGraphBase, Tensors
 from scena.model.model import ModelBase
 from scena.model.zoo.network import network_from_params

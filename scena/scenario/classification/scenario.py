@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from scena.data.params import PipelineMode
 from scena.data.resource import Resource
+from scena.errors import ScenarioError
 from scena.scenario.classification.params import (
     HUB,
     ClassificationPipelines,
     ClassificationScenarioParams,
     PictureFilesParams,
 )
-from scena.scenario.errors import ScenarioError
 from scena.scenario.scenario import ScenarioBase
 from scena.training.params import TrainerParams
 

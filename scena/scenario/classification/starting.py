@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from scena.data.image.augment.params import NormalizeParams
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.pretrained import ImageNormalization, load_pretrained, normalization_of
 from scena.scenario.classification.growing import stage_size

@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from scena.errors import TrainingError
 from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.checkpoint.best_model import BestModelDirectory
-from scena.training.errors import TrainingError
 
 logger = logging.getLogger(__name__)
 

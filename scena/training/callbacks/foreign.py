@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
+from scena.errors import TrainingError
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.errors import TrainingError
 
 BATCH_HOOKS = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
 TEST_BATCH_HOOKS = ("on_test_batch_begin", "on_test_batch_end")

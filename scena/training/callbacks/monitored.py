@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from scena.errors import TrainingError
 from scena.model.model import ModelBase
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.errors import TrainingError
 
 
 class MonitoredCallback(TrainerCallback):

@@ -7,11 +7,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from scena.errors import TrainingError
 from scena.params import dump_yaml, to_raw
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.event_writers import DISK_ERRORS, reason
 from scena.training.callbacks.params import ProfilerParams
-from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 
 logger = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scena.errors import CheckpointError
 from scena.storage.checksums import write_checked
 from scena.storage.code_fingerprints import CodeChange, Fingerprints, changed_code
 from scena.storage.run_layout import RESUMES_FILE
-from scena.training.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 

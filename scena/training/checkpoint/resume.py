@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from scena.data.params import tell_of_rules
+from scena.errors import CheckpointError, TrainingError
 from scena.model.state.layer_state import LayerState
 from scena.params import ParamsError, build, to_raw
 from scena.params.tree import affects_results
@@ -16,7 +17,6 @@ from scena.training.checkpoint.param_changes import Change, compare, compare_cod
 from scena.training.checkpoint.state import TrainingState, stored_layers
 from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint
 from scena.training.directory import settle_paths
-from scena.training.errors import CheckpointError, TrainingError
 from scena.training.ownership import read_json, run_identity
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainingRun

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from scena.backends.base import backend
-from scena.model.errors import ModelError
+from scena.errors import CheckpointError, ModelError
 from scena.model.state.layer_state import Layers, LayerState, decode, encode
 from scena.model.state.variables import global_seed_variables, variable_views
 from scena.storage.tensor_file import Array
@@ -26,7 +26,6 @@ from scena.training.checkpoint.callback_state import KerasCallbackState
 from scena.training.checkpoint.param_changes import compare
 from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState, VariableEntry
 from scena.training.checkpoint.writer import CheckpointWriter
-from scena.training.errors import CheckpointError
 from scena.training.run import Progress, TrainingRun
 
 logger = logging.getLogger(__name__)

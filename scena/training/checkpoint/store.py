@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from scena.errors import CheckpointError
 from scena.storage.checksums import checksum, file_checksum, seal, verify
 from scena.storage.durable import put_in_place, recover_directory, sync, write_file
 from scena.storage.run_layout import BEST, DISCARDED, KEEP_FILE, MANIFEST, STATE_FILE, TENSORS_FILE, step_of
 from scena.storage.tensor_file import Array, TensorBuffer, read_tensors
-from scena.training.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 

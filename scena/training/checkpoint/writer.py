@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from scena.errors import CheckpointError
 from scena.storage.tensor_file import Array, TensorBuffer
 from scena.training.checkpoint.store import CheckpointStore, StoredState
-from scena.training.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,12 @@ from typing import Any
 from scena.backends.selection import check_present
 from scena.data.params import PipelineMode
 from scena.data.sources.params import try_source
+from scena.errors import TrainingError
 from scena.storage.code_fingerprints import stored_fingerprints
 from scena.storage.run_layout import STATE_FILE, run_paths
 from scena.training.checkpoint.param_changes import compare_code
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.directory import refuse_used_directory
-from scena.training.errors import TrainingError
 from scena.training.optimizers.params import Lookahead, no_momentum
 from scena.training.params import TrainerParams
 from scena.training.schedules.params import OneCycle

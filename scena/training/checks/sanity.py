@@ -17,7 +17,7 @@ import numpy as np
 from scena.backends.base import backend
 from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
-from scena.errors import ScenaError
+from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.batch_checks import FURTHER, mistaken_logits, padding_effects
@@ -27,7 +27,6 @@ from scena.model.tensorboard_data import split_results
 from scena.model.training_model import TrainingModel
 from scena.training.callbacks.foreign import check_monitors
 from scena.training.callbacks.monitored import MonitoredCallback
-from scena.training.errors import TrainingError
 from scena.training.loop import stacked
 from scena.training.numerics import explaining_step
 from scena.training.run import TrainingRun

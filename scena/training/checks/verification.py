@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scena.data.batch import Batch
-from scena.errors import ScenaError
-from scena.training.errors import TrainingError
+from scena.errors import ScenaError, TrainingError
 
 if TYPE_CHECKING:
     from scena.training.run import TrainingRun

@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from scena.backends.selection import WorkerLostError
+from scena.errors import TrainingError, TrainingInterrupted
 from scena.params.tree import changed_flags
-from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams
 
 if TYPE_CHECKING:

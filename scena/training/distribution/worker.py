@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from scena.data.batch import Cursor
 from scena.data.stream import BatchStream
+from scena.errors import TrainingError, TrainingInterrupted
 from scena.training.distribution.control_channel import Command, ControlChannel
 from scena.training.distribution.replica_group import train_block, validate
-from scena.training.errors import TrainingError, TrainingInterrupted
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun

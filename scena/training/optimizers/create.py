@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 from scena.training.optimizers.mixins import (
     Extended,
     Extension,

@@ -15,8 +15,8 @@ import keras
 from keras import ops
 from keras.src.optimizers.base_optimizer import BaseOptimizer  # Keras has no public name for it
 
+from scena.errors import TrainingError
 from scena.model.metric_learning.replicas import running_step
-from scena.training.errors import TrainingError
 
 
 class Extension(Protocol):

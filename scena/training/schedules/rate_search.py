@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 
 PER_DECADE = 2
 """Rates in a decade."""

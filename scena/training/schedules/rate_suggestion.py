@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 
 REACHED = 3 / 4
 """The suggested rate is the one at which this share of the fall is done: where the loss still falls fast, and well below the rate at which

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError, TrainingError
 from scena.model.state.archive import read_layer_file
 from scena.model.state.layer_state import Layers, LayerState, set_layer
 from scena.storage.run_layout import BEST, CHECKPOINTS, EXPORT, EXPORT_FILE, STATE_FILE
 from scena.storage.tensor_file import read_tensors
 from scena.training.checkpoint.state import stored_layers
 from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint, read_checkpoint
-from scena.training.errors import TrainingError
 from scena.training.warmstart.params import WarmStartParams
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scena.data.errors import DataError
 from scena.data.image.listing import ImageEntry
 from scena.data.image.params import Processing, WriteImagesParams
 from scena.data.image.statistics import read_info, read_statistics
 from scena.data.image.writer import balanced_splits, write_images
 from scena.data.records.record_set import RecordSet, splits_of
+from scena.errors import DataError
 from scena.params import ParamsError
 from tests.data.image.pictures import class_folders, picture, save
 

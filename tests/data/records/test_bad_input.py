@@ -13,11 +13,11 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.data import PipelineMode
-from scena.data.errors import DataError
 from scena.data.records import files
 from scena.data.records.convert import write_source
 from scena.data.records.record_set import RecordSet
 from scena.data.sources.params import ImageFilesParams
+from scena.errors import DataError
 from tests.data.image.pictures import class_folders, picture, save
 
 

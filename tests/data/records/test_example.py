@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from scena.data.errors import DataError
 from scena.data.records.example import (
     before_bytes,
     check_example,
@@ -16,6 +15,7 @@ from scena.data.records.example import (
 )
 from scena.data.records.leaf import Leaf
 from scena.data.records.schema import Schema
+from scena.errors import DataError
 
 INTEGERS = [0, 1, 127, 128, 300, 2**31, 2**63 - 1, -1, -128, -(2**63)]
 SIZES = [0, 1, 119, 123, 124, 125, 126, 127, 128, 16_380, 16_384, 70_000]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from scena.data.errors import DataError
 from scena.data.records import dataset_using_generator
 from scena.data.records.record_set import RecordSet
 from scena.data.tensorflow.records import dataset_from_tfrecord, dataset_to_tfrecord
+from scena.errors import DataError
 
 Point = namedtuple("Point", "x y")
 

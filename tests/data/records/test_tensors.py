@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from scena.data.errors import DataError
 from scena.data.records.record_set import RecordSet
 from scena.data.tensorflow.records import dataset_from_tfrecord, dataset_to_tfrecord
+from scena.errors import DataError
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64".split()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scena.data.errors import DataError
 from scena.data.sources.digits import load_digits
+from scena.errors import DataError
 
 
 @pytest.fixture(autouse=True)

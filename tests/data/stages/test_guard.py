@@ -21,7 +21,7 @@ from scena.data import (
     Sample,
     SequentialProcessorPipelineParams,
 )
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 SERIES = np.arange(40, dtype="float32")
 

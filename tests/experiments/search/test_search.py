@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.search.study import explaining_storage, open_storage, open_study, storage_url
 from tests.experiments.program import ROOT
 from tests.experiments.search.drive_search import EPOCHS, search

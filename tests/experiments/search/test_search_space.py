@@ -2,7 +2,7 @@
 
 import pytest
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.search.space import Axis, SearchSpace, Value, parse_axis
 from tests.params.trees import Root
 

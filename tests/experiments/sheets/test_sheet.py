@@ -6,7 +6,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.sheets.files import read_sheet
 from scena.experiments.sheets.sheet import SheetRun
 

@@ -8,7 +8,7 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 from openpyxl.styles import Font, PatternFill
 
-from scena.experiments.errors import ExperimentError
+from scena.errors import ExperimentError
 from scena.experiments.sheets.xlsx import add_sheet
 
 ROWS = [["ID", "val_acc", "note"], [1, 0.5, "a < b & c"], ["two", None, "  spaces\x07"], [3, float("nan"), "ü"]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.hub.inspect import check_saved_model, resolve_handle, suspicious_operations, trusting
 from scena.model.hub.layer import FeatureClassifier, SavedModelFeatures
 

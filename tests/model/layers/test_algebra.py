@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers import ALGEBRAS, get_algebra, multiply_blades
 from tests.model.layers.naive import BLADES, NAMES, matrix, table
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers import (
     AlgebraConcatenate,
     AlgebraDropout,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers import (
     AlgebraConv2D,
     AlgebraConv2DTranspose,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.metric_learning import error_rates, pair_scores
 from scena.model.metric_learning import verification as module
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.zoo import copy_weights, create_network, load_pretrained
 from scena.model.zoo.catalogue import MODELS
 

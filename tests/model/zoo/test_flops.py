@@ -4,7 +4,7 @@ import keras
 import pytest
 from keras import layers
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.layers import AlgebraConv2D, AlgebraConv2DTranspose, AlgebraDense, AlgebraDepthwiseConv2D, IntoAlgebra
 from scena.model.zoo import count_flops
 

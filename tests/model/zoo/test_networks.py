@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.zoo import create_network
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.network import network_from_params

@@ -13,6 +13,7 @@ from PIL import Image
 from scena.commands.main import main
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
+from scena.errors import ScenarioError
 from scena.params import parse, root_of
 from scena.scenario.classification.mixing import Mixing
 from scena.scenario.classification.model import ClassificationGraph
@@ -23,7 +24,6 @@ from scena.scenario.classification.params import (
     PictureFilesParams,
 )
 from scena.scenario.classification.scenario import ClassificationScenario
-from scena.scenario.errors import ScenarioError
 from scena.scenario.finding import find_scenario
 from scena.testing import run_scenario_test
 from scena.training.schedules.params import CosineDecay

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scena.data.batch import Batch, Cursor
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.scenario.classification.growing import GrowingPictures, scaled_down, stage_size
 from scena.scenario.classification.scenario import ClassificationScenario
 

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from scena import Evaluator, GraphBase, Sample, TensorBoardWriter, add_tensorboard
 from scena.commands.main import main
-from scena.model.errors import ModelError
+from scena.errors import ModelError
 from scena.model.tensorboard_data import (
     AudioData,
     HistogramData,

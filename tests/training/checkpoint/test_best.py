@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 from scena.training.trigger import Trigger
 from tests.toy.model import ToyModel
 from tests.toy.params import ToyModelParams, ToyScenarioParams

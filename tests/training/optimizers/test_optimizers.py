@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scena.commands.main import main
+from scena.errors import TrainingError
 from scena.params import subclasses
-from scena.training.errors import TrainingError
 from scena.training.optimizers.create import create_optimizer
 from scena.training.optimizers.params import (
     SGD,

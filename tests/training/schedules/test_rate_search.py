@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 from scena.training.schedules.rate_search import Trial, best_of, rounds, search
 
 LOWEST, HIGHEST = 1e-7, 10.0

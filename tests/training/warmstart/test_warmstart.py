@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from scena.commands.main import main
-from scena.training.errors import TrainingError
+from scena.errors import TrainingError
 from scena.training.prepare import prepare_run
 from scena.training.warmstart.params import WarmStartParams
 from scena.training.warmstart.warmstarter import WarmStarter, match

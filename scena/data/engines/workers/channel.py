@@ -9,7 +9,7 @@ import traceback
 import msgspec
 
 from scena.data.engines.workers.messages import Failure, FromParent, FromWorker, Message
-from scena.data.errors import DataError, WorkerError
+from scena.errors import DataError, WorkerError
 from scena.user_code import user_lines
 
 logger = logging.getLogger("scena.data")

@@ -12,7 +12,6 @@ import numpy as np
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import meta_and_size
 from scena.data.engines.workers.memory import Bytes, SharedMemory
-from scena.data.errors import DataError
 from scena.data.sample import Sample
 from scena.data.stages.collate import Layout, split
 from scena.data.stages.context import PipelineContext
@@ -30,6 +29,7 @@ from scena.data.stages.sample_codec import (
     unpack_samples,
 )
 from scena.data.stages.stages import Chunk
+from scena.errors import DataError
 
 LARGE = 1 << 16
 Array = np.ndarray[Any, Any]

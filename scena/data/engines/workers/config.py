@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scena.data.errors import DataError
 from scena.data.generator import is_shared
 from scena.data.params import PipelineMode
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
+from scena.errors import DataError
 from scena.params.declare import Params
 from scena.params.tree import build, to_raw
 

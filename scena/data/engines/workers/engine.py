@@ -12,9 +12,9 @@ from scena.data.engines.workers.memory import Bytes, lease
 from scena.data.engines.workers.nodes import Begin, End, Group
 from scena.data.engines.workers.pool import WorkerPool
 from scena.data.engines.workers.router import Router
-from scena.data.errors import WorkerError
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
+from scena.errors import WorkerError
 
 logger = logging.getLogger("scena.data")
 

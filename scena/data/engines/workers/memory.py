@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scena.data.engines.workers.messages import Stored
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 STRIDE = 1 << 36
 """Address space of a slot in the file (64 GiB); it costs nothing until it is used."""

@@ -29,8 +29,8 @@ from scena.data.engines.workers.nodes import (
     SerialNode,
 )
 from scena.data.engines.workers.pool import Member, WorkerPool
-from scena.data.errors import DataError
 from scena.data.stages.feed import feed_start, index_chunks, starts
+from scena.errors import DataError
 
 PATIENCE_SECONDS = 30
 """After waiting this long for a batch, the log describes what the workers are doing."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.errors import DataError
+from scena.errors import DataError
 
 Array = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from scena.data.errors import DataError
 from scena.data.image.augment import params as p
+from scena.errors import DataError
 
 P = TypeVar("P", bound=p.OperationParams)
 _SMALL = 64 * 64  # of larger images, a batch does not fit into the caches (docs/datasets.md)

@@ -2,8 +2,8 @@
 
 from scena.data.params import DataBaseParams, DataPipelineParams, DataProcessorParams, PipelineMode
 from scena.data.sources.params import SPLIT_HELP
+from scena.errors import ParamsError
 from scena.params.declare import Params, param
-from scena.params.errors import ParamsError
 from scena.storage.location import Location
 
 IMAGENET_MEAN = [0.485, 0.456, 0.406]

@@ -5,7 +5,6 @@ import io
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from scena.data.errors import DataError
 from scena.data.image.augment import arrays
 from scena.data.image.augment.operations import OperationList
 from scena.data.image.augment.params import AugmentParams, DecodeImageParams
@@ -14,6 +13,7 @@ from scena.data.params import DataBaseParams, PipelineMode
 from scena.data.processor import MappingDataProcessor
 from scena.data.sample import Sample
 from scena.data.stages.rng import key_of, uniforms
+from scena.errors import DataError
 
 
 def decode_image(data: bytes, channels: int = 3) -> np.ndarray:
