@@ -10,7 +10,7 @@ ANSWER = 10
 
 
 def encode(text: str) -> np.ndarray:
-    """The numbers of a text's characters; unknown ones are left out."""
+    """The numbers of a text's characters; unknown ones are skipped."""
     return np.array([CHARACTERS.index(c) + 2 for c in text.lower() if c in CHARACTERS], "int32")
 
 

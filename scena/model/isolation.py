@@ -46,7 +46,7 @@ def unnoticed() -> Iterator[None]:
 
 @contextmanager
 def _other_tensorflow_seeds() -> Iterator[None]:
-    """Inside, eager operations without a seed get others: TensorFlow goes on with what one drew when it sees the same seed again."""
+    """Inside, eager operations without a seed get others: TensorFlow continues a sequence of draws when it sees the same seed again."""
     if keras.config.backend() != "tensorflow":
         yield
         return

@@ -60,7 +60,7 @@ class ClassificationNetworkParams(NetworkParams):
     weights: str | None = param(
         None,
         help="first weights of the network: imagenet (those of keras.applications, downloaded by Keras), or a file: "
-        ".keras, .weights.h5, or .h5 of keras.applications; a classifier for other classes is left out",
+        ".keras, .weights.h5, or .h5 of keras.applications; a classifier for other classes is skipped",
     )
     handle: str | None = param(
         None,
@@ -120,7 +120,7 @@ class ClassificationTrainParams(ImagePipelineParams):
 
 
 class ClassificationPipelines(ImagePipelines):
-    """Images by the name of a data set, in folders or as records; they are normalised unless something else is said."""
+    """Images by the name of a data set, in folders or as records; normalised by default."""
 
     __spellings__ = "scena.scenario.classification.classification_api:SPELLINGS"
 
