@@ -1,5 +1,6 @@
 """Text from files, folders and clients as a terminal may show it, and progress bars. Pages have `html.escape`."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,14 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """The same on one line, for a cell of a table."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def terminal_width() -> int | None:
+    """The columns of COLUMNS or of the terminal; None if standard output is neither."""
+    try:
+        return max(20, int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns))
+    except (OSError, ValueError):
+        return None
 
 
 def _escaped(char: str) -> str:

@@ -2,14 +2,13 @@
 
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from scena.errors import ScenarioError
-from scena.terminal import one_line
+from scena.terminal import one_line, terminal_width
 
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""
@@ -25,9 +24,10 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table to standard output; on a terminal, cells that are too long are folded."""
-    if not sys.stdout.isatty():
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool = False) -> None:
+    """Prints a table to standard output; on a terminal, cells that are too long are folded, unless it may be `wide`."""
+    width = None if wide else terminal_width()
+    if width is None:
         print(text_table([columns, *rows]))
         return
     from rich.console import Console
@@ -38,7 +38,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(one_line(column), overflow="fold")
     for row in rows:
         table.add_row(*map(one_line, row))
-    Console(markup=False).print(table)
+    Console(markup=False, width=width).print(table)
 
 
 def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:

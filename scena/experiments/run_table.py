@@ -1,4 +1,4 @@
-"""Tables of runs: columns, sorting, filtering and comparing. The command prints them."""
+"""Tables of runs: columns, their choice by width, sorting, filtering and comparing. The command prints them."""
 
 import json
 import math
@@ -9,6 +9,9 @@ from scena.errors import ExperimentError, did_you_mean
 from scena.experiments.stored_run import StoredRun
 
 FIXED = ("run", "status", "epoch", "best", "best epoch", "duration")
+GAP = 2
+"""Spaces between two columns."""
+WIDEST_CELL = 24
 RUN_ONLY = (
     "trainer.output_dir",
     "trainer.checkpoint_dir",
@@ -38,9 +41,9 @@ def make_rows(runs: list[StoredRun], names: dict[str, str] | None = None) -> lis
             "best": run.best,
             "best epoch": run.best_epoch,
             "duration": round(run.seconds, 1),
-            "scenario": run.scenario,
             **run.results,
             **run.params,
+            "scenario": run.scenario,  # not the class of its parameters
         }
         for run in runs
     ]
@@ -71,14 +74,14 @@ def filter_rows(rows: list[Row], conditions: list[str]) -> list[Row]:
                 f"--filter {condition!r} is not a condition: NAME=VALUE, or one of != < <= > >= ~, such as 'val_acc>0.9'."
             )
         name = match["name"].strip()
-        check_names(rows, [name], "--filter")
+        (name,) = full_names(rows, [name], "--filter")
         rows = [row for row in rows if _holds(row.get(name), match["sign"], match["value"].strip())]
     return rows
 
 
 def sort_rows(rows: list[Row], name: str, *, reverse: bool = False) -> list[Row]:
     """The rows sorted by one column; numbers before text, missing values last."""
-    check_names(rows, [name], "--sort")
+    (name,) = full_names(rows, [name], "--sort")
     empty = [row for row in rows if _is_empty(row.get(name))]
     full = [row for row in rows if not _is_empty(row.get(name))]
     return [*sorted(full, key=lambda row: _order(row[name]), reverse=reverse), *empty]
@@ -93,14 +96,56 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def check_names(rows: list[Row], names: list[str], flag: str) -> None:
-    """Refuses a column that no run has, and suggests similar names."""
+def full_names(rows: list[Row], names: list[str], flag: str) -> list[str]:
+    """The columns that these names, or their ends (`lr` for `learning_rate.lr`), stand for.
+
+    Raises:
+        ExperimentError: no run has such a column, or several have the same end.
+    """
     known = dict.fromkeys(key for row in rows for key in row)
+    found = []
     for name in names:
-        if rows and name not in known:
-            ending = [key for key in known if key.endswith(f".{name}")][:3]
-            hint = f" (did you mean {' or '.join(ending)}?)" if ending else did_you_mean(name, known)
+        ending = [key for key in known if key.endswith(f".{name}")]
+        if rows and name not in known and len(ending) != 1:
+            hint = f" (did you mean {' or '.join(ending[:3])}?)" if ending else did_you_mean(name, known)
             raise ExperimentError(f"{flag}: no run has {name!r}{hint}.")
+        found.append(name if name in known or not ending else ending[0])
+    return found
+
+
+def short_names(rows: list[Row]) -> dict[str, str]:
+    """The last part of each column's name where no other column ends with it, else the name."""
+    known = list(dict.fromkeys(key for row in rows for key in row))
+    ends = [name.rpartition(".")[2] for name in known]
+    return {name: end if ends.count(end) == 1 else name for name, end in zip(known, ends, strict=True)}
+
+
+def by_scenario(rows: list[Row]) -> dict[str, list[Row]]:
+    """The rows of each scenario, in the order of the rows."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["scenario"], []).append(row)
+    return groups
+
+
+def fitting(widths: dict[str, int], wanted: list[str], width: int) -> list[str]:
+    """The columns that fit into a width, taken in the order of `wanted` until one does not; the first one always does."""
+    chosen: list[str] = []
+    used = -GAP
+    for name in wanted:
+        used += GAP + widths[name]
+        if chosen and used > width:
+            break
+        chosen.append(name)
+    return [name for name in widths if name in chosen]
+
+
+def shortened(text: str, width: int) -> str:
+    """The text, with an ellipsis in its middle if it is longer than `width`."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
 
 
 def _holds(value: Any, sign: str, wanted: str) -> bool:

@@ -1,9 +1,16 @@
 """`scena runs` on real runs: status, results, differing parameters; sorting, filtering, comparing, CSV."""
 
+import contextlib
 import csv
 import fcntl
 import io
+import json
+import os
+import pty
+import re
+import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -40,9 +47,49 @@ def test_runs_are_found_at_any_depth_with_status_and_results(runs: Path, capsys:
 def test_the_plain_table_names_the_best_value(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(runs), "--params", "model.units"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:5] == ["run", "status", "epoch", "best", "val_acc"] and "model.units" in lines[0]
-    assert lines[3].split()[:3] == ["deep/c", "unfinished", "1/5"]
-    assert "optimizer" not in lines[0]
+    assert lines[0] == "tests.toy.scenario:ToyScenario (3 runs)"
+    assert lines[1].split()[:5] == ["run", "status", "epoch", "best", "val_acc"] and "units" in lines[1]
+    assert lines[4].split()[:3] == ["deep/c", "unfinished", "1/5"]
+    assert "optimizer" not in lines[1]
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120, 200])
+def test_the_table_fits_the_terminal(runs: Path, width: int) -> None:
+    """In a real terminal; what does not fit is counted, and the columns that matter come first."""
+    (runs / "deep" / "c").rename(runs / "deep" / ("a-long-name-of-a-run-" * 4))
+    path = runs / "b" / "trainer_params.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"scenario": "other.package:Other"}))
+    lines = in_terminal(width, "runs", str(runs))
+    assert max(map(len, lines)) <= width
+    headings = [line for line in lines if line.endswith((" (2 runs)", " (1 run)"))]
+    assert len(headings) == 2 and lines[0] == headings[0] and headings[1].startswith("other.package")
+    assert lines[1].split()[0] == "run" and ("best val_acc" in lines[1]) == (width > 30)
+    assert lines[2].split()[0] == "a" and "…" in lines[3].split()[0]
+    shown = len(re.split(r" {2,}", lines[1]))
+    hidden = [int(line.split()[1]) for line in lines if re.fullmatch(r"… \d+ more: .*", line)]
+    assert shown + (hidden[0] if lines[4].startswith("…") else 0) == 10  # six fixed columns and four results
+    wide = in_terminal(width, "runs", str(runs), "--wide")
+    assert len(wide[1]) > 80 and not any(line.startswith("…") for line in wide)
+
+
+def in_terminal(width: int, *words: str) -> list[str]:
+    """The lines that a command writes to a terminal with so many columns, without colours."""
+    main_end, end = pty.openpty()
+    termios.tcsetwinsize(end, (50, width))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-m", "scena", *words]
+    process = subprocess.Popen(
+        command, stdout=end, stderr=subprocess.DEVNULL, env=environment | {"TERM": "xterm-256color"}
+    )
+    os.close(end)
+    text = b""
+    with contextlib.suppress(OSError):  # how Linux reports that the other end was closed
+        while part := os.read(main_end, 65536):
+            text += part
+    os.close(main_end)
+    assert process.wait() == 0
+    return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).splitlines()]
 
 
 def test_sorting_and_filtering_by_anything(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +97,7 @@ def test_sorting_and_filtering_by_anything(runs: Path, capsys: pytest.CaptureFix
         return [row["run"] for row in listed(capsys, runs, *words)]
 
     assert names("--sort", "model.units", "--reverse")[0] == "b"
-    assert names("--sort", "trainer.epochs") == ["a", "b", "deep/c"]
+    assert names("--sort", "epochs") == names("--sort", "trainer.epochs") == ["a", "b", "deep/c"]
     assert names("--filter", "status=finished", "model.units<5") == ["a"]
     assert names("--filter", "optimizer!=SGD") == ["a", "deep/c"]
     assert names("--filter", "run~deep") == ["deep/c"]
@@ -61,7 +108,7 @@ def test_sorting_and_filtering_by_anything(runs: Path, capsys: pytest.CaptureFix
 
 
 def test_two_runs_are_compared(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runs", str(runs / "a"), str(runs / "b"), "--compare"]) == 0
+    assert main(["runs", str(runs / "a"), str(runs / "b"), "--diff"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[:4] == [
         ["parameter", "a", "b"],
@@ -70,8 +117,8 @@ def test_two_runs_are_compared(runs: Path, capsys: pytest.CaptureFixture[str]) -
         ["optimizer", "Adam", "SGD"],
     ]
     assert main(["runs", str(runs / "a"), str(runs / "a")]) == 0
-    assert main(["runs", str(runs), "--compare"]) == 2
-    assert "--compare takes two runs, received 3" in capsys.readouterr().err
+    assert main(["runs", str(runs), "--diff"]) == 2
+    assert "--diff takes two runs, received 3" in capsys.readouterr().err
 
 
 def test_a_run_is_running_while_its_lock_is_held(runs: Path) -> None:
@@ -97,9 +144,8 @@ def test_what_is_wrong_is_said(runs: Path, tmp_path: Path, capsys: pytest.Captur
         message(str(runs), "--sort", "val_los")
         == "scena runs: error: --sort: no run has 'val_los' (did you mean val_loss?)."
     )
-    assert (
-        message(str(runs), "--params", "epochs")
-        == "scena runs: error: --params: no run has 'epochs' (did you mean trainer.epochs?)."
+    assert message(str(runs), "--params", "limit").endswith(
+        "--params: no run has 'limit' (did you mean train.limit or val.limit?)."
     )
     assert "--params: no run has 'trainer.epoch' (did you mean trainer.epochs" in message(
         str(runs), "--params", "trainer.epochs", "trainer.epoch"
@@ -133,7 +179,7 @@ def test_results_are_plotted_over_the_epochs(runs: Path, tmp_path: Path, capsys:
         f"--plot {tmp_path}/curves": "The suffix of a plot's file decides its format, for example .png. Received:",
         f"--plot {tmp_path}/no/x.png": f"Cannot write to --plot {tmp_path}/no/x.png: there is no folder",
         "--result loss": "--result is what to plot, so it needs --plot FILE",
-        f"--compare --plot {svg}": "--compare shows parameters, --plot results: choose one of them",
+        f"--diff --plot {svg}": "--diff shows parameters, --plot results: choose one of them",
     }.items():
         assert main(["runs", str(runs), *words.split()]) in (1, 2)
         assert message in capsys.readouterr().err

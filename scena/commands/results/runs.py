@@ -1,4 +1,4 @@
-"""`scena runs [DIR…]`: a table of runs, the comparison of two of them, and their curves."""
+"""`scena runs [DIR…]`: tables of runs that fit the terminal, the parameters that differ between two, and their curves."""
 
 import csv
 import os
@@ -10,6 +10,7 @@ from scena.commands.command import Command
 from scena.commands.output import check_file, print_table
 from scena.params import Params, ParamsError, param
 from scena.storage.run_layout import RUNS
+from scena.terminal import one_line, terminal_width
 
 
 class RunsOptions(Params):
@@ -25,23 +26,29 @@ class RunsOptions(Params):
     filter: list[str] = param(
         [], help="only some: conditions such as status=finished 'val_acc>0.9' model.graph!=CNN run~digits"
     )
-    params: list[str] | None = param(None, help="the parameters to show (default: those that differ)")
+    params: list[str] | None = param(
+        None, help="the parameters to show, such as lr model.graph (default: those that differ)"
+    )
+    wide: bool = param(False, help="show all columns, even if they do not fit the terminal")
     csv: str | None = param(None, help="write all columns to this file (- for standard output)")
-    compare: bool = param(False, help="of two runs: show each parameter that differs")
+    diff: bool = param(False, help="of two runs: show each parameter that differs")
     plot: Path | None = param(None, help="plot a result over the epochs of each run into this file")
     result: str | None = param(
         None, help="with plot: the result (default: what the runs call best, or val_loss or loss)"
     )
 
     def __post_init__(self) -> None:
-        if self.compare and self.plot is not None:
-            raise ParamsError("--compare shows parameters, --plot results: choose one of them")
+        if self.diff and self.plot is not None:
+            raise ParamsError("--diff shows parameters, --plot results: choose one of them")
         if self.result is not None and self.plot is None:
             raise ParamsError("--result is what to plot, so it needs --plot FILE")
 
 
 class Runs(Command):
-    """Lists runs with status, epoch, best value, duration, last results, and the parameters in which they differ."""
+    """Lists runs by scenario: status, epochs, best value, duration, and the parameters in which they differ.
+
+    On a terminal as many columns as fit are shown; into a pipe or with --wide, all of them.
+    """
 
     name = "runs"
     options: RunsOptions
@@ -53,8 +60,8 @@ class Runs(Command):
         from scena.experiments.stored_run import find_runs, read_run
 
         runs = [read_run(path) for path in find_runs(options.directories)]
-        if options.compare:
-            _compare(runs)
+        if options.diff:
+            _diff(runs)
         else:
             _table(runs, options, ", ".join(map(str, options.directories)))
 
@@ -62,9 +69,10 @@ class Runs(Command):
 def _table(runs: list[Any], options: RunsOptions, where: str) -> None:
     from scena.experiments.run_table import (
         FIXED,
-        check_names,
+        by_scenario,
         differing,
         filter_rows,
+        full_names,
         make_rows,
         result_names,
         shown,
@@ -74,31 +82,79 @@ def _table(runs: list[Any], options: RunsOptions, where: str) -> None:
     if not runs:
         print(f"There are no runs in {where}.", file=sys.stderr)
         return
-    rows = filter_rows(make_rows(runs, _names(runs)), options.filter)
+    names = _names(runs)
+    rows = filter_rows(make_rows(runs, names), options.filter)
     if options.sort is not None:
         rows = sort_rows(rows, options.sort, reverse=options.reverse)
     if options.plot is not None:
         _plot(runs, [row["run"] for row in rows], options.plot, options.result)
-    if options.params is not None:
-        check_names(make_rows(runs), options.params, "--params")
-    chosen = options.params if options.params is not None else differing(runs)
-    columns = list(dict.fromkeys([*FIXED, *result_names(runs), *chosen]))
+    chosen = None if options.params is None else full_names(make_rows(runs), options.params, "--params")
     if options.csv is not None:
+        more = chosen if chosen is not None else differing(runs)
+        columns = list(dict.fromkeys([*FIXED, *result_names(runs), *more]))
         _write_csv(options.csv, columns, [[shown(row.get(name)) for name in columns] for row in rows])
         return
+    width = None if options.wide else terminal_width()
+    for number, (scenario, group) in enumerate(by_scenario(rows).items()):
+        listed = {row["run"] for row in group}
+        of_group = [run for run in runs if names[str(run.directory)] in listed]
+        print("\n" * bool(number) + _heading(scenario, len(group), width))
+        _print_group(of_group, group, chosen, width)
+
+
+def _print_group(runs: list[Any], rows: list[dict[str, Any]], chosen: list[str] | None, width: int | None) -> None:
+    """Prints the runs of one scenario: the columns that fit into the width, and how many there are beside them."""
+    from scena.experiments.run_table import (
+        FIXED,
+        WIDEST_CELL,
+        differing,
+        fitting,
+        result_names,
+        short_names,
+        shortened,
+        shown,
+    )
+
+    epochs = "trainer.epochs"  # shown beside the epoch: 3/10
+    differ = [name for name in differing(runs) if name != epochs]
+    differ.sort(key=lambda name: not all(name in run.params for run in runs))  # those of some runs only stand last
+    first = ["run", "best", *chosen, *FIXED] if chosen is not None else ["run", "status", "best", "epoch", "duration"]
+    wanted = list(dict.fromkeys([*first, *(differ if chosen is None else []), *result_names(runs), "best epoch"]))
+    columns = list(dict.fromkeys([*FIXED, *wanted]))
+    columns.sort(key=lambda name: name == "best epoch" or name in result_names(runs))
     keys = {run.best_key for run in runs if run.best_key}
-    title = f"best {next(iter(keys))}" if len(keys) == 1 else "best"
-    cells = [[_cell(name, row.get(name), shown) for name in columns] for row in rows]
-    for row, cell in zip(rows, cells, strict=True):
-        cell[2] = f"{row['epoch']}/{row.get('trainer.epochs') or '?'}"
-    print_table([title if name == "best" else name for name in columns], cells)
+    titles = short_names(rows) | ({"best": f"best {next(iter(keys))}"} if len(keys) == 1 else {})
+    cells = {name: [_cell(name, row.get(name), shown) for row in rows] for name in columns}
+    cells["epoch"] = [f"{row['epoch']}/{row.get(epochs) or '?'}" for row in rows]
+    if width is not None:
+        for name in columns:
+            limit = max(20, width // 3) if name == "run" else WIDEST_CELL
+            titles[name] = shortened(titles[name], limit)
+            cells[name] = [shortened(one_line(cell), limit) for cell in cells[name]]
+        widths = {name: max(map(len, [titles[name], *cells[name]])) for name in columns}
+        columns = fitting(widths, wanted, width)
+    print_table(
+        [titles[name] for name in columns],
+        list(zip(*(cells[name] for name in columns), strict=True)),
+        wide=width is None,
+    )
+    if hidden := len(wanted) - len(columns):
+        print(shortened(f"… {hidden} more: --params, --csv, --wide", width or 80))
 
 
-def _compare(runs: list[Any]) -> None:
+def _heading(scenario: str, count: int, width: int | None) -> str:
+    from scena.experiments.run_table import shortened
+
+    runs = f" ({count} run{'s' if count != 1 else ''})"
+    name = one_line(scenario) or "unknown scenario"
+    return (name if width is None else shortened(name, max(width - len(runs), 10))) + runs
+
+
+def _diff(runs: list[Any]) -> None:
     from scena.experiments.run_table import differing, make_rows, shown
 
     if len(runs) != 2:
-        raise ParamsError(f"--compare takes two runs, received {len(runs)}")
+        raise ParamsError(f"--diff takes two runs, received {len(runs)}")
     names = _names(runs)
     first, second = make_rows(runs)
     rows = [[name, shown(first.get(name)), shown(second.get(name))] for name in differing(runs)]
