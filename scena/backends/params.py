@@ -10,7 +10,10 @@ class ComputeParams(Params, abstract=True):
     """What to compute on. Without GPUs the CPU is used."""
 
     gpus: list[int] | None = param(
-        None, ge=0, help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none"
+        None,
+        ge=0,
+        help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none",
+        common=True,
     )
     memory_limit: str | None = param(
         None,

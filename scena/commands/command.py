@@ -10,11 +10,11 @@ from scena.params import Params, ParamsError, Parsed, parse, parse_options
 from scena.params.cli.command_line import (
     CONFIG,
     FLAGS,
-    HELP,
     is_flag,
     print_help,
     refuse_unknown,
     split,
+    take_help,
     takes_many,
 )
 from scena.params.declare import Field
@@ -80,10 +80,14 @@ class Command:
     def call(cls, words: list[str]) -> int:
         """Runs the command with these words; returns its exit status."""
         own, _ = cls.split(words)
-        asked = any(word in HELP for word in own)
-        own = [word for word in own if word not in HELP]
+        own, search = take_help(own)
+        asked = search is not None
         options, rest = parse_options(cls.options_class(), own, partial=True)
         missing = next((field for field in cls.positional() if is_missing(options, field)), None)
+        if missing is not None and search:  # `--help SCENARIO`
+            own, search = [*search, *own], []
+            options, rest = parse_options(cls.options_class(), own, partial=True)
+            missing = next((field for field in cls.positional() if is_missing(options, field)), None)
         if asked and missing is not None:
             about = "\n\n".join(filter(None, [cls.about(), *_found(missing), cls._how_to_list()]))
             print_help(None, [], usage=cls.usage(), description=about, options=cls.options_class())
@@ -98,7 +102,12 @@ class Command:
         if asked:
             default, flags = command.root(), command.with_project_file(rest, announce=False)
             print_help(
-                default, flags, usage=command.usage(options), description=command.description(), options=type(options)
+                default,
+                flags,
+                usage=command.usage(options),
+                description=command.description(),
+                options=type(options),
+                search=search,
             )
             return 0
         command.read(rest)

@@ -130,11 +130,12 @@ class DataBaseParams(Params):
 class DataPipelineParams(Params):
     """How samples become batches."""
 
-    batch_size: int = param(16, ge=1, help="samples in a batch")
+    batch_size: int = param(16, ge=1, help="samples in a batch", common=True)
     limit: int | None = param(
         None,
         ge=1,
         help="use only so many samples: a seeded choice from the whole source (the first ones of a stream, and in predict)",
+        common=True,
     )
     engine: str = param("python", choices=["python"], plugin="Engine", help="what makes the batches")
     limit_from_start: bool = param(False, hidden=True, help="a limit takes the first samples, as predictions want it")
@@ -145,6 +146,7 @@ class DataPipelineParams(Params):
         help="worker processes; 0: everything in this process, where a debugger stops; default: start in this process, and "
         "continue with one worker per core if that pays",
         affects_results=False,
+        common=True,
     )
     prefetch: int = param(
         32, ge=1, aliases=["prefech"], help="batches that worker processes prepare ahead", affects_results=False

@@ -41,6 +41,7 @@ class Field:
         "backends",
         "bounds",
         "choices",
+        "common",
         "default",
         "flat",
         "help",
@@ -58,7 +59,7 @@ class Field:
                  flat: bool | str = False, inline: bool = False, choices: Iterable[Any] | None = None,
                  aliases: Iterable[str] = (), bounds: dict[str, float] | None = None, affects_results: bool = True,
                  backends: Iterable[str] = (), one_device: bool = False, plugin: str = "",
-                 positional: str = "") -> None:  # fmt: skip
+                 positional: str = "", common: bool = False) -> None:  # fmt: skip
         self.name = ""
         self.owner: type[Params] = Params
         self.default = default
@@ -75,6 +76,7 @@ class Field:
         self.one_device = one_device
         self.plugin = plugin
         self.positional = positional
+        self.common = common
 
     def __repr__(self) -> str:
         return f"<Field {self.owner.__name__}.{self.name}>"
@@ -85,18 +87,18 @@ def param(default: T, *, help: str = "", required: bool = False, hidden: bool = 
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
           affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "", positional: str = "") -> T: ...  # fmt: skip
+          plugin: str = "", positional: str = "", common: bool = False) -> T: ...  # fmt: skip
 @overload
 def param(*, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
           affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "", positional: str = "") -> Any: ...  # fmt: skip
+          plugin: str = "", positional: str = "", common: bool = False) -> Any: ...  # fmt: skip
 def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
           inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
           ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
           affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "", positional: str = "") -> Any:  # fmt: skip
+          plugin: str = "", positional: str = "", common: bool = False) -> Any:  # fmt: skip
     """Declares one parameter of a `Params` class.
 
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
@@ -119,6 +121,7 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         plugin: the kind of things whose names may be chosen beside `choices`, those of installed plugins (`scena.plugins`).
         positional: in the options of a command: an argument without a flag, and what help calls it, such as "FILE". Its aliases
             are flags.
+        common: many users set it, so a long `--help` shows it first.
     """
     bounds = {name: bound for name, bound in (("ge", ge), ("gt", gt), ("le", le), ("lt", lt)) if bound is not None}
     return Field(
@@ -136,6 +139,7 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         one_device=one_device,
         plugin=plugin,
         positional=positional,
+        common=common,
     )
 
 

@@ -58,9 +58,9 @@ class BestBy:
 class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.training.trainer:Trainer"):
     """How long to train, and what to keep."""
 
-    epochs: int = param(100, ge=1, le=10**9, help="number of epochs to train")
+    epochs: int = param(100, ge=1, le=10**9, help="number of epochs to train", common=True)
     output_dir: Path | None = param(
-        None, help="where the run is stored (default: runs/SCENARIO-TIME)", affects_results=False
+        None, help="where the run is stored (default: runs/SCENARIO-TIME)", affects_results=False, common=True
     )
     samples_per_epoch: int | None = param(
         None, ge=1, le=10**12, help="samples that make one epoch (default: the whole data set)"
@@ -138,7 +138,11 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         affects_results=False,
     )
     random_seed: int | None = param(
-        None, ge=0, lt=2**32, help="seed of weights, order and augmentation (default: drawn at random, and stored)"
+        None,
+        ge=0,
+        lt=2**32,
+        help="seed of weights, order and augmentation (default: drawn at random, and stored)",
+        common=True,
     )
     force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model", one_device=True)
     profile: bool = param(
@@ -173,7 +177,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")
     gen: TPipelines = param(flat=True, help="where the data comes from")
-    optimizer: OptimizerParams = param(Adam(), flat=True, help="how gradients change the weights")
+    optimizer: OptimizerParams = param(Adam(), flat=True, help="how gradients change the weights", common=True)
     learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
     warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")

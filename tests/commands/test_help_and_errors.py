@@ -148,3 +148,30 @@ def test_where_a_flag_chooses_one_of_two_things_the_real_choice_is_named(capsys:
         "unknown SplitSourceParams 'ImageFolder' (did you mean ImageFiles?); "
         "choose from: NamedDataSet, ImageFiles, ImageArrays, ImageRecords, Records"
     )
+
+
+COMMON = (
+    "--trainer.epochs --trainer.output_dir --trainer.random_seed --train.batch_size --train.limit --train.num_processes "
+    "--optimizer --learning_rate.lr --early_stopping.n_to_go --device.gpus"
+).split()
+
+
+def test_long_help_starts_with_the_flags_people_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "examples.tutorial.full", "--help"]) == 0
+    first, second = capsys.readouterr().out.split("\n\n")[2:4]
+    assert first == "most used:\n  `--help WORD` searches all flags."
+    assert [line.split()[0] for line in second.splitlines() if line.startswith("  --")] == COMMON
+    assert main(["runs", "--help"]) == 0
+    assert "most used" not in capsys.readouterr().out
+
+
+def test_help_takes_a_scenario_or_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--help", "examples.tutorial.min", "--optimizer", "SGD"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: scena train examples.tutorial.min") and "--optimizer.momentum" in text
+    assert main(["train", "examples.tutorial.min", "--help", "lr", "--optimizer", "SGD"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  --")] == [
+        "--optimizer.lr_factors",
+        "--learning_rate.lr",
+        "--optimizer.inner.lr_factors:",
+    ]

@@ -94,6 +94,22 @@ def test_only_what_the_selection_accepts_is_shown(capsys: pytest.CaptureFixture[
     assert "--early_stopping.n_to_go" not in text
 
 
+def test_words_after_help_search_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    def found(*words: str) -> str:
+        with pytest.raises(SystemExit):
+            parse(Root(), ["--model.graph", "CNN", "--help", *words], options=Options)
+        return capsys.readouterr().out
+
+    def flags(text: str) -> list[str]:
+        return [line.split()[0] for line in text.splitlines() if line.startswith("  --")]
+
+    assert flags(found("epochs"))[0] == "--trainer.epochs" and "--model" not in found("epochs")
+    assert flags(found("stored", "from")) == ["--params"]  # in the help text, all words
+    assert flags(found("Filters")) == ["--model.graph.filters"]
+    assert found("nodes") == "with another choice:\n  --model.graph.nodes: with --model.graph MLP\n"
+    assert found("zebra") == "No flag matches 'zebra'. `--help` alone lists all flags.\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -44,8 +44,9 @@ def parse(
         prog, description: for the help text.
         options: the command's own options (see `parse_options`), which help shows and errors suggest.
     """
-    if any(word in HELP for word in argv):
-        print_help(default, argv, usage=f"{prog} {FLAGS}", description=description, options=options)
+    argv, search = take_help(argv)
+    if search is not None:
+        print_help(default, argv, usage=f"{prog} {FLAGS}", description=description, options=options, search=search)
         raise SystemExit(0)
     tree = Origins(to_raw(default), type(default))
     given = split(argv)
@@ -73,14 +74,32 @@ def current_tree(default: Params, argv: list[str]) -> Origins:
     return tree
 
 
+def take_help(argv: list[str]) -> tuple[list[str], list[str] | None]:
+    """The words without `--help`, and what follows it up to the next flag: the words to search for. None without `--help`."""
+    place = next((place for place, word in enumerate(argv) if word in HELP), None)
+    if place is None:
+        return argv, None
+    after = [word for word in argv[place:] if word not in HELP]
+    count = next((count for count, word in enumerate(after) if is_flag(word)), len(after))
+    return [*argv[:place], *after[count:]], after[:count]
+
+
 def print_help(
-    default: Params | None, argv: list[str], *, usage: str, description: str = "", options: type[Params] | None = None
+    default: Params | None,
+    argv: list[str],
+    *,
+    usage: str,
+    description: str = "",
+    options: type[Params] | None = None,
+    search: list[str] | None = None,
 ) -> None:
-    """Writes the help of the current selection to standard output; without `default`, that of the options alone."""
+    """Writes the help of the current selection to standard output; without `default`, that of the options alone; with words
+    to search for, only the flags that match all of them.
+    """
     from scena.params.cli.help import help_text
 
     tree = current_tree(default, argv) if default is not None else None
-    sys.stdout.write(help_text(tree, usage=usage, description=description, options=options))
+    sys.stdout.write(help_text(tree, usage=usage, description=description, options=options, search=search or ()))
 
 
 def root_of(*bases: type[Params], **parts: Params) -> Any:

@@ -10,17 +10,18 @@ import re
 import sys
 import textwrap
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from scena.params.cli.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins
+from scena.params.cli.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins, walk
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
-from scena.params.selection import CLASS, class_of, named_choices
+from scena.params.selection import CLASS, candidates, class_of, named_choices
 from scena.params.selection import listed as listed_choices
 from scena.params.tree import default_raw
 from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
 
+SCREEN = 40  # flags that can be read at a glance
 WIDEST_CHOICES = 44  # longer lists of choices go into the text of the flag
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
@@ -32,8 +33,9 @@ def help_text(
     description: str = "",
     options: type[Params] | None = None,
     width: int | None = None,
+    search: Sequence[str] = (),
 ) -> str:
-    """The help text, in colours if standard output is a terminal."""
+    """The help text, in colours if standard output is a terminal; with words to search for, the flags that match all of them."""
     formatter: Any = argparse.HelpFormatter
     if sys.stdout.isatty():
         formatter = _rich_formatter()
@@ -44,9 +46,16 @@ def help_text(
             argparse.HelpFormatter, formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
         )
 
-    parser = make_parser(tree, options=options, formatter=sized)
+    parser = make_parser(tree, options=options, formatter=sized, search=search)
+    if search:
+        found = parser.format_help()
+        others = _other_choices(tree, search) if tree is not None else []
+        return (
+            "\n\n".join(filter(None, [found.rstrip("\n"), *others])) + "\n" if found or others else _not_found(search)
+        )
     top = [f"usage: {usage}", *folded(description, columns - 2)]
-    return "\n".join([*top, "", parser.format_help()])
+    first = _common(tree, sized).format_help() if tree is not None else ""
+    return "\n".join([*top, "", *([first] if first else []), parser.format_help()])
 
 
 def folded(text: str, width: int) -> list[str]:
@@ -89,20 +98,23 @@ def _rich_formatter() -> Any:
 
 
 def make_parser(
-    tree: Origins | None, *, options: type[Params] | None = None, formatter: Any = None
+    tree: Origins | None, *, options: type[Params] | None = None, formatter: Any = None, search: Sequence[str] = ()
 ) -> argparse.ArgumentParser:
     """An argparse parser with the flags of the current selection. It only describes them: `parse` does the reading."""
-    parser = argparse.ArgumentParser(
-        usage=argparse.SUPPRESS,
-        formatter_class=formatter or argparse.HelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
+    parser = _empty_parser(formatter)
     own = Index(default_raw(options), options).nodes if options is not None else []
+    if search:
+        matching = [node for node in own if not node.hidden and _matches(node, search)]
+        _add_flags(parser.add_argument_group("options"), matching, None)
+        for title, _, nodes in groups(tree) if tree is not None else ():
+            _add_flags(parser.add_argument_group(_escaped(title)), [n for n in nodes if _matches(n, search)], tree)
+        return parser
     if positional := [node for node in own if node.field is not None and node.field.positional]:
         _add_positional(parser.add_argument_group("arguments"), positional)
     first = parser.add_argument_group("options")
-    first.add_argument("-h", "--help", action="store_true", help="show this help and exit")
+    first.add_argument(
+        "-h", "--help", action="store_true", help="show this help; `--help WORD` shows the flags that match"
+    )
     flags = [node for node in own if not node.hidden]
     classes = options.__mro__ if options is not None else ()
     # what the command itself declares stands before what it shares with others
@@ -115,6 +127,57 @@ def make_parser(
         group = parser.add_argument_group(_escaped(title), _escaped(text) or None)
         _add_flags(group, nodes, tree)
     return parser
+
+
+def _empty_parser(formatter: Any) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        usage=argparse.SUPPRESS,
+        formatter_class=formatter or argparse.HelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+
+
+def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
+    """The flags that many users set, where there are too many to see at a glance; of equal ones (train, val) the first."""
+    parser = _empty_parser(formatter)
+    nodes = [node for _, _, nodes in groups(tree) for node in nodes]
+    chosen = {(node.field.owner, node.field.name): node for node in reversed(nodes) if node.field and node.field.common}
+    if len(nodes) > SCREEN:
+        group = parser.add_argument_group("most used", "`--help WORD` searches all flags.")
+        _add_flags(group, [node for node in nodes if node in chosen.values()], tree)
+    return parser
+
+
+def _matches(node: Node, search: Sequence[str]) -> bool:
+    """Whether each word is part of one of the flag's names, or begins a word of its help or its choices."""
+    text = " ".join([node.field.help if node.field else "", *(value_choices(node) or ())])
+    return all(
+        word.lower().replace("-", "_") in node.name.lower()
+        or re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE)
+        for word in search
+    )
+
+
+def _other_choices(tree: Origins, search: Sequence[str]) -> list[str]:
+    """A paragraph about flags whose names match, and which exist if other classes are chosen."""
+    index = Index(tree.raw, tree.cls)
+    owners: dict[tuple[str, str], list[str]] = {}
+    for choice in index.nodes:
+        if choice.kind.form != PARAMS or choice.hidden:
+            continue
+        for option, cls in candidates(choice.kind, choice.field).items():
+            for node in walk(default_raw(cls, choice.kind, choice.field), cls, choice.names, choice.kind):
+                own = node.name.removeprefix(choice.name)
+                named = all(word.lower().replace("-", "_") in own for word in search)
+                if named and not node.hidden and not index.get(node.name):
+                    owners.setdefault((node.name, choice.name), []).append(option)
+    lines = [f"  --{name}: with --{choice} {' or '.join(options)}" for (name, choice), options in owners.items()]
+    return ["\n".join(["with another choice:", *lines])] if lines else []
+
+
+def _not_found(search: Sequence[str]) -> str:
+    return f"No flag matches {' '.join(search)!r}. `--help` alone lists all flags.\n"
 
 
 def _add_positional(group: Any, nodes: list[Node]) -> None:

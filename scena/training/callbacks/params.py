@@ -61,7 +61,7 @@ def check_steps(name: str, steps: list[int]) -> None:
 class EarlyStoppingParams(CallbackParams, builds=".early_stopping:EarlyStopping"):
     """When to stop before the last epoch, by the value that decides about the best model."""
 
-    n_to_go: int = param(0, ge=0, help="stop after so many epochs without improvement (0: never)")
+    n_to_go: int = param(0, ge=0, help="stop after so many epochs without improvement (0: never)", common=True)
     frequency: int = param(1, ge=1, help="look every so many epochs")
     lower_threshold: float | None = param(
         None, help="mode max: do not stop for lack of improvement below it; mode min: stop as soon as it is reached"

@@ -32,7 +32,9 @@ class RateFinderParams(Params):
 class LearningRateParams(Params, shorthand="lr", abstract=True):
     """The learning rate and how it changes."""
 
-    lr: float = param(0.001, ge=0, help="the learning rate that the schedule starts from, after the warm-up")
+    lr: float = param(
+        0.001, ge=0, help="the learning rate that the schedule starts from, after the warm-up", common=True
+    )
     warmup: Trigger = param(
         Trigger(0), aliases=["warmup_epochs"], help="length of a linear warm-up, in epochs or steps: 2, 500steps"
     )
