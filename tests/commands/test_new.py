@@ -18,18 +18,19 @@ def test_the_tests_of_new_scenarios_pass(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert main(["new", "my_rings"]) == 0
     assert main(["new", "my_lists", "--template", "listfile"]) == 0
+    assert main(["new", "my_table", "--template", "table"]) == 0
     assert "class MyRingsScenario(" in (tmp_path / "my_rings" / "scenario.py").read_text()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my_rings", "my_lists"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my_rings", "my_lists", "my_table"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0 and "5 passed" in done.stdout, done.stdout
+    assert done.returncode == 0 and "8 passed" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("template", ["general", "listfile"])
+@pytest.mark.parametrize("template", ["general", "listfile", "table"])
 def test_the_readme_names_the_new_scenario(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], template: str
 ) -> None:
@@ -45,7 +46,7 @@ def test_the_readme_names_the_new_scenario(
 @pytest.mark.long
 def test_the_commands_of_the_readme_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for template in ("general", "listfile"):
+    for template in ("general", "listfile", "table"):
         assert main(["new", f"my_{template}", "--template", template]) == 0
         for block in read_blocks(tmp_path / f"my_{template}" / "README.md"):
             for command in read_commands(block) if block.language == "console" else []:

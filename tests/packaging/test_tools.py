@@ -47,7 +47,7 @@ def test_twine_accepts_what_is_built(tmp_path: Path) -> None:
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
 
 
-@pytest.mark.parametrize("template", ["general", "listfile"])
+@pytest.mark.parametrize("template", ["general", "listfile", "table"])
 def test_a_new_scenario_is_clean_for_type_checkers(template: str, tmp_path: Path) -> None:
     run(SCRIPTS / "scena", "new", "words", "--template", template, cwd=tmp_path)
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"include": ["words"], "typeCheckingMode": "standard"}))

@@ -19,8 +19,10 @@ class NewOptions(Params):
     folder: Path = param(
         required=True, positional="FOLDER", help="the folder to write; the classes in it are named after it"
     )
-    template: Literal["general", "listfile"] = param(
-        "general", help="general: a source of samples in Python; listfile: samples named in text files, one per line"
+    template: Literal["general", "table", "listfile"] = param(
+        "general",
+        help="general: a source of samples in Python; table: rows of a CSV file; "
+        "listfile: samples named in text files, one per line",
     )
 
 

@@ -1,0 +1,38 @@
+"""What can be set. Keep this file free of numpy, Keras and TensorFlow: `--help` reads it."""
+
+from scena import (
+    DataBaseParams,
+    DataProcessorParams,
+    ModelBaseParams,
+    SequentialProcessorPipelineParams,
+    SplitSourceParams,
+    param,
+)
+
+
+class TemplateSourceParams(SplitSourceParams, builds=".data:TemplateSource"):
+    """Rows of a CSV file. A seeded tenth of them is kept for validation."""
+
+    file: str = param(required=True, help="a CSV file with a header line")
+
+
+class ParseParams(DataProcessorParams, builds=".data:Parse"):
+    """Turns the cells of a row into numbers."""
+
+
+class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
+    """The columns. [Name those of your own table here.]"""
+
+    numbers: list[str] = param(["height", "width"], help="columns that hold numbers; an empty cell is a missing value")
+    texts: list[str] = param(["place"], help="columns that hold one of a few words")
+    target: str = param("kind", help="the column to predict")
+    classes: list[str] = param(["fern", "moss", "reed"], help="the values of that column")
+    pre_proc = SequentialProcessorPipelineParams(processors=[ParseParams()])
+
+
+class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
+    """The network. [Add what you want to change on the command line.]"""
+
+    units: list[int] = param([64, 64], gt=0, help="units of each hidden layer")
+    words: int = param(1000, ge=2, help="the most words a column of texts may have; the rarest beyond that are unknown")
+    dropout: float = param(0.1, ge=0, lt=1, help="share of units to drop in training")
