@@ -15,12 +15,12 @@ class TutorialGraph(GraphBase[TutorialModelParams]):
 
     def __init__(self, params: TutorialModelParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
-        self.backbone = params.graph.create(name="backbone")
+        self.backend = params.graph.create(name="backend")  # exports find weights by these names
         self.logits = layers.Dense(params.n_classes, name="logits")
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
         image = ops.expand_dims(ops.cast(inputs["img"], "float32") / 255, -1)
-        logits = self.logits(self.backbone(image, training=training))
+        logits = self.logits(self.backend(image, training=training))
         return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
 
 
