@@ -10,7 +10,6 @@ from scena.commands.output import check_file
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ScenarioError
 from scena.params import Params, param
-from scena.prediction.answer_files import check_suffix
 from scena.prediction.params import PredictorParams
 from scena.terminal import visible
 
@@ -44,6 +43,8 @@ class Predict(ModelCommand):
 
     def root(self) -> PredictRoot:
         if self.options.out is not None:
+            from scena.prediction.answer_files import check_suffix  # late: it needs numpy, `--help` does not
+
             check_suffix(self.options.out)
             check_file("--out", self.options.out)
         # every sample is answered, in order: nothing is dropped, and nothing waits in a bucket
