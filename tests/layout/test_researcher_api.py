@@ -48,6 +48,6 @@ def test_the_names_of_tfaip_stand_on_one_page() -> None:
     pages = [*python_files("examples"), *PAGES, *READMES]
     word = re.compile(rf"(?<![\w.])(?:{'|'.join(OLD_NAMES)})\b")
     found = {str(path.relative_to(ROOT)): word.findall(path.read_text(encoding="utf-8")) for path in pages}
-    found.pop("docs/howto/tfaip.md")
+    found.pop("docs/coming-from/tfaip.md")
     found.pop("docs/changelog.md", None)
     assert not {path: names for path, names in found.items() if names}
