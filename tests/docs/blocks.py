@@ -1,5 +1,6 @@
 """Reading the code blocks of a Markdown page. What each kind of block means is described in docs/development.md."""
 
+import ast
 import re
 import textwrap
 from dataclasses import dataclass
@@ -45,6 +46,21 @@ class Command:
 
     text: str
     shown: list[str]
+
+
+def repository_text(title: str) -> str | None:
+    """The text that a block of this title shows, or None if the title names no file of the repository.
+
+    `path.py` is the whole file, `path.py:First,second` the classes and functions of these names.
+    """
+    path, _, names = title.partition(":")
+    if not (ROOT / path).is_file():
+        return None
+    text = (ROOT / path).read_text(encoding="utf-8")
+    if names:
+        parts = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        text = "\n\n\n".join(str(ast.get_source_segment(text, parts[name])) for name in names.split(","))
+    return text.strip() + "\n"
 
 
 def read_blocks(page: Path) -> list[Block]:

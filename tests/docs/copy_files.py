@@ -3,7 +3,7 @@
 import textwrap
 from pathlib import Path
 
-from tests.docs.blocks import FENCE, PAGES, ROOT, TITLE
+from tests.docs.blocks import FENCE, PAGES, TITLE, repository_text
 
 
 def copy_files(page: Path) -> None:
@@ -11,8 +11,9 @@ def copy_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for fence in reversed(list(FENCE.finditer(text))):
         title = TITLE.search(fence["info"])
-        if title and (ROOT / title[1]).is_file() and "--8<--" not in fence["code"]:
-            code = textwrap.indent((ROOT / title[1]).read_text(encoding="utf-8").strip() + "\n", fence["indent"])
+        original = repository_text(title[1]) if title else None
+        if original is not None and "--8<--" not in fence["code"]:
+            code = textwrap.indent(original, fence["indent"])
             text = text[: fence.start("code")] + code + text[fence.end("code") :]
     if text != page.read_text(encoding="utf-8"):
         page.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ import tempfile
 import types
 from pathlib import Path
 
-from tests.docs.blocks import ROOT, Block, Command, read_blocks, read_commands
+from tests.docs.blocks import Block, Command, read_blocks, read_commands, repository_text
 from tests.zygote import Zygote
 
 PLAIN = re.compile(r"(?:python -m )?scena( [^;|&<>$`()~]*)")
@@ -41,12 +41,12 @@ def run_page(arguments: list[str]) -> None:
 
 def place_file(block: Block) -> None:
     """A block with a title is a file: equal to the repository's file of that name, or written for the page to use."""
-    target = Path(str(block.title))
-    original = ROOT / target
-    if original.is_file():
-        if original.read_text(encoding="utf-8").strip() != block.code.strip():
-            sys.exit(f"{block.place}: differs from {target}; `make format` copies it.")
+    original = repository_text(str(block.title))
+    if original is not None:
+        if original.strip() != block.code.strip():
+            sys.exit(f"{block.place}: differs from {block.title}; `make format` copies it.")
     else:
+        target = Path(str(block.title))
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(block.code, encoding="utf-8")
 

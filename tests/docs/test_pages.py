@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, ROOT, Block, read_blocks, read_commands
+from tests.docs.blocks import PAGES, ROOT, Block, read_blocks, read_commands, repository_text
 from tests.zygote import Zygote
 
 MOST_UNTESTED = 6
@@ -92,3 +92,14 @@ def test_reading_a_page(tmp_path: Path) -> None:
         (["scena", "c"], []),
     ]
     assert (titled.title, titled.test, titled.padded().splitlines()[9]) == ("x.py", "", "1")
+
+
+def test_a_title_names_a_file_or_parts_of_it() -> None:
+    path = "examples/faces/model.py"
+    whole = repository_text(path)
+    assert whole == (ROOT / path).read_text(encoding="utf-8")
+    parts = repository_text(f"{path}:HeldOutModel,FaceGraph")
+    assert parts is not None
+    assert re.findall(r"^(?:class|def) (\w+)", parts, re.MULTILINE) == ["HeldOutModel", "FaceGraph"]
+    assert all(part in whole for part in parts.strip().split("\n\n\n"))
+    assert repository_text("my/params.py") is None
