@@ -159,6 +159,11 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         help="try a few samples of the training, the validation and LAV before the first step",
         affects_results=False,
     )
+    summary: bool = param(
+        True,
+        help="log the layers, their parameters and the memory they take before the first step",
+        affects_results=False,
+    )
     stop_on_nan: bool = param(True, help="stop when the loss is no longer finite", affects_results=False)
     check_numerics: bool = param(
         False,

@@ -12,6 +12,7 @@ import keras
 from scena.backends.base import backend
 from scena.backends.selection import WorkerLostError, check_backend
 from scena.errors import TrainingError, TrainingInterrupted
+from scena.model.summary import summarize
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import run_paths
@@ -183,6 +184,8 @@ class Trainer:
         run.retraces += [run.engine.retrace if run.replica_group is None else run.replica_group.begin]
         run.retraces += [part.retrace for part in (lav, run.verification) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
+        if params.summary:
+            logger.info("%s", summarize(run.built.root.graph, run.model.optimizer))
         rehearsal = SanityCheck(run, callbacks, lav).run if params.sanity_check and before is None else None
         loop = TrainingLoop(run, callbacks, lav, state, requests, rehearsal)
         try:
