@@ -33,8 +33,8 @@ SHOWN = [
     "MobileNetV3Large", "EfficientNetB0", "EfficientNetB4", "EfficientNetB7", "NASNetMobile", "NASNetLarge",
 ]  # fmt: skip
 """Networks in the plot of the zoo."""
-LABELED_LEFT = {"EfficientNetB4", "MobileNetV2"}
-"""Their labels would cover others on the right."""
+LABEL_OFFSETS = {"EfficientNetB4": (-5, 4), "MobileNetV2": (-5, -10)}
+"""Where labels would cover others at (5, 4)."""
 
 
 def main() -> None:
@@ -67,13 +67,13 @@ def zoo() -> "Figure":
     for name in SHOWN:
         totals = count_network(name, MODELS[name].input_size)
         axes.plot(totals.parameters / 1e6, totals.flops / 1e9, "o", color="#2a6f97")
-        left = name in LABELED_LEFT
+        offset = LABEL_OFFSETS.get(name, (5, 4))
         axes.annotate(
             name,
             (totals.parameters / 1e6, totals.flops / 1e9),
-            (-5 if left else 5, 4),
+            offset,
             textcoords="offset points",
-            ha="right" if left else "left",
+            ha="right" if offset[0] < 0 else "left",
             fontsize=8,
         )
     axes.set(
