@@ -91,11 +91,11 @@ class _Outputs(keras.callbacks.Callback):
 
 
 def _check_lav(scenario: Any, export: Path, source: DataGeneratorParams, samples: int, tolerance: float) -> None:
-    results = []
-    for size in (1, 5):
-        pipeline = DataPipelineParams(batch_size=size, limit=samples, num_processes=0)
-        results.append(scenario.create_lav(export, LAVParams(pipeline=pipeline, print_limit=1)).run(source))
-    one, five = results
+    pipeline = DataPipelineParams(batch_size=1, limit=samples, num_processes=0)
+    lav = scenario.create_lav(export, LAVParams(pipeline=pipeline, print_limit=1))
+    one = lav.run(source)
+    lav.params.pipeline = pipeline.replace(batch_size=5)
+    five = lav.run_pipeline(lav.create_pipeline(source))
     assert set(one) == set(five), f"LAV gives {sorted(one)} for batches of 1 and {sorted(five)} for batches of 5"
     for name, value in one.items():
         assert np.allclose(value, five[name], rtol=tolerance, atol=tolerance), (

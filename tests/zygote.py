@@ -19,6 +19,13 @@ from typing import IO, Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
 SCENA = "scena.commands.main:main"
+NEEDED = """scena.commands.main scena.commands.model.lav scena.commands.model.predict scena.commands.run.resume scena.commands.run.train
+scena.backends.tensorflow.backend scena.backends.tensorflow.engine scena.data.engines.automatic scena.data.engines.workers.engine
+scena.evaluation.lav scena.prediction.predictor scena.scenario.exporting scena.scenario.verifying scena.training.callbacks.best
+scena.training.callbacks.epoch_table scena.training.callbacks.history scena.training.callbacks.progress
+scena.training.callbacks.tensorboard scena.training.callbacks.tensorboard_extras scena.training.schedules.schedules
+scena.training.trainer tensorboard.summary.writer.event_file_writer safetensors.numpy""".split()
+"""What trainings and predictions import late: one import here is a quarter of a second less in each process."""
 
 
 class Child:
@@ -191,6 +198,8 @@ def _import_what_most_tests_need() -> None:
     silence_tensorflow()
     if load_keras() == "tensorflow":
         load_tensorflow()
+        for name in NEEDED:
+            importlib.import_module(name)
     import tests.faults.survivor.model
     import tests.faults.survivor.scenario  # noqa: F401
 

@@ -37,15 +37,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("link", ["nowhere.md", "#no-such-heading", "index.md#neither"])
-def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
+def test_each_broken_link_is_a_warning_that_fails_the_build(tmp_path: Path) -> None:
+    links = ["nowhere.md", "#no-such-heading", "index.md#neither"]
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/index.md").write_text(f"# Page\n\n[a link]({link})\n")
+    (tmp_path / "docs/index.md").write_text("# Page\n\n" + "".join(f"[a link]({link})\n" for link in links))
     config = tmp_path / "mkdocs.yml"
     config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nnav: [index.md]\nnot_in_nav: ''\n")
     done = build(config, tmp_path / "site")
     assert done.returncode != 0
-    assert link.split("#")[-1] in done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
+    assert [line for link in links for line in warnings if f"'{link}'" in line] == warnings and len(warnings) == 3
 
 
 def test_every_chapter_is_there_and_can_be_searched(site: Path) -> None:

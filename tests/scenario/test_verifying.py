@@ -19,7 +19,7 @@ from tests.toy.model import ToyGraph, ToyModel
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import train_toy
 
-SMALL: dict[str, Any] = {"gen__train__num_processes": 0, "gen__val__num_processes": 0}
+SMALL: dict[str, Any] = {"gen__train__num_processes": 0, "gen__val__num_processes": 0, "export_best": True}
 
 
 class Odd(keras.layers.Layer):

@@ -80,7 +80,7 @@ def test_the_automatic_rate_counts_updates_and_not_accumulated_batches(tmp_path:
 
 def test_exports_hold_the_average_and_checkpoints_both(tmp_path: Path) -> None:
     watch = Watch(lambda n: 0.9)
-    train_toy(tmp_path / "run", [watch], ema_decay=0.9, export_final=True)
+    train_toy(tmp_path / "run", [watch], ema_decay=0.9, export_best=True, export_final=True)
     for name in ("best", "export"):
         built = ToyScenario.create_predictor(tmp_path / "run" / name).built
         stored = np.concatenate([np.ravel(v.value) for v in built.root.trainable_variables])

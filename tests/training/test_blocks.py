@@ -137,7 +137,7 @@ def test_validation_and_lav_are_at_their_exact_step(
     tmp_path: Path, settings: Any, val: list[int], lav: list[int]
 ) -> None:
     moments = Moments()
-    train_toy(tmp_path / "run", [moments], epochs=5, export_best=False, **settings)
+    train_toy(tmp_path / "run", [moments], epochs=5, **settings)
     assert (moments.val, moments.lav) == (val, lav)
 
 

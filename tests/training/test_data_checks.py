@@ -20,7 +20,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture, directory: Path, **settings: A
     """What a short training warns of."""
     caplog.clear()
     with caplog.at_level(logging.WARNING, logger="scena"):
-        train_toy(directory, epochs=1, export_best=False, **settings)
+        train_toy(directory, epochs=1, **settings)
     return [record.getMessage() for record in caplog.records if record.name.startswith("scena")]
 
 

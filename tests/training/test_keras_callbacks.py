@@ -35,7 +35,7 @@ class Watcher(keras.callbacks.Callback):
 
 
 def train(directory: Path, callbacks: list[Any], epochs: int = 2, resume: bool = False) -> Any:
-    trainer = ToyScenario.create_trainer(toy_params(directory / "run", epochs=epochs, export_best=False))
+    trainer = ToyScenario.create_trainer(toy_params(directory / "run", epochs=epochs))
     return trainer.train(callbacks, resume=resume)
 
 

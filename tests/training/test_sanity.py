@@ -20,30 +20,8 @@ from tests.toy.data import Halves
 from tests.toy.model import ToyGraph, ToyModel
 from tests.toy.params import HalvesParams, ToyModelParams, ToyScenarioParams
 from tests.toy.scenario import ToyScenario
+from tests.training.spoilt import SpoiltHalves, SpoiltParams
 from tests.training.toy_runs import KeepWeights, toy_params, train_toy, weights_hash
-
-
-class SpoiltHalves(Halves):
-    """The toy's data with something wrong in one sample."""
-
-    read: list[tuple[PipelineMode, int]] = []
-
-    def __getitem__(self, index: int) -> Sample:
-        sample = super().__getitem__(index)
-        SpoiltHalves.read.append((self.mode, index))
-        np.random.random()  # a user's code may use global random numbers
-        where, _, what = self.params.bad.partition(":")
-        if where != self.mode.value or index != 3:
-            return sample
-        if what == "label":
-            return sample.new_targets({"y": np.int32(7)})
-        if what == "nan":
-            return sample.new_inputs({"x": np.full(8, np.nan, "float32")})
-        raise KeyError("column")
-
-
-class SpoiltParams(HalvesParams, builds=":SpoiltHalves"):
-    """Something wrong in a mode: training:label, evaluation:nan, …"""
 
 
 class SanityGraph(ToyGraph):
@@ -140,6 +118,7 @@ def refused(directory: Path, kind: type[ScenaError], **changes: Any) -> str:
 
 
 LAV_ON = {"lav_every_n": Trigger(1)}
+BEST = {"export_best": True, "verify_export": False}
 
 
 def test_a_label_out_of_range_is_named(tmp_path: Path) -> None:
@@ -193,25 +172,26 @@ def test_the_evaluator_is_tried(
 
 
 def test_best_by_a_flag_is_checked_and_works(tmp_path: Path) -> None:
-    text = refused(tmp_path, TrainingError, best=BestBy("min", "val_typo"), **LAV_ON)
+    text = refused(tmp_path, TrainingError, best=BestBy("min", "val_typo"), **BEST, **LAV_ON)
     assert "chosen by 'val_typo' (--trainer.best), but there are only acc, lav_a_acc, lav_a_count, " in text
     trainer = train_toy(
         tmp_path / "lists",
         scenario=SanityScenario,
         best=BestBy("max", "lav_count"),
         gen__val_source__count=32,
+        **BEST,
         **LAV_ON,
     )
     assert trainer.best.value == 32.0 and trainer.best.epoch == 1
-    trainer = train_toy(tmp_path / "train", scenario=SanityScenario, best=BestBy.from_param("min:train_loss"))
+    trainer = train_toy(tmp_path / "train", scenario=SanityScenario, best=BestBy.from_param("min:train_loss"), **BEST)
     assert trainer.best.value == min(row["loss"] for row in trainer.history)
     with pytest.raises(ValueError, match="a direction and a value, such as min:val_loss"):
         BestBy.from_param("val_loss")
 
 
 def test_another_value_that_decides_is_not_compared_with_the_old_one(tmp_path: Path) -> None:
-    train_toy(tmp_path / "run", scenario=SanityScenario, best=BestBy("min", "val_loss"))
-    params = toy_params(tmp_path / "run", SanityScenario, best=BestBy("min", "val_acc"), epochs=3)
+    train_toy(tmp_path / "run", scenario=SanityScenario, best=BestBy("min", "val_loss"), **BEST)
+    params = toy_params(tmp_path / "run", SanityScenario, best=BestBy("min", "val_acc"), epochs=3, **BEST)
     trainer = SanityScenario.create_trainer(params)
     trainer.train(resume=True)
     assert trainer.best is not None

@@ -11,9 +11,10 @@ from tests.toy.scenario import ToyScenario
 
 
 def toy_params(directory: Path, scenario: Any = ToyScenario, **changes: Any) -> Any:
-    """Trainer parameters of two quick epochs; `gen__train__batch_size=4` sets `gen.train.batch_size`."""
+    """Trainer parameters of two quick epochs without exports; `gen__train__batch_size=4` sets `gen.train.batch_size`."""
     made = scenario.default_trainer_params()
-    made.epochs, made.output_dir, made.random_seed, made.export_final = 2, directory, 7, False
+    made.epochs, made.output_dir, made.random_seed = 2, directory, 7
+    made.export_best = made.export_final = False
     for name, value in changes.items():
         target: Any = made
         *path, last = name.split("__")

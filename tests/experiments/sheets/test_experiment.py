@@ -248,9 +248,15 @@ def busy_share(folder: Path, count: int, seconds: float) -> tuple[float, float]:
     return count * seconds / elapsed / 2, (elapsed * 2 - count * seconds) / count
 
 
-def test_slots_are_kept_busy(tmp_path: Path) -> None:
-    busy, overhead = busy_share(tmp_path, 24, 0.5)
-    assert busy >= 0.7 and overhead < 1
+def test_a_free_slot_is_used_while_the_other_is_busy(tmp_path: Path) -> None:
+    """The first run ends only when the others, one after the other in the second slot, are done."""
+    done = tmp_path / "done"
+    done.mkdir()
+    others = [SheetRun(str(number), ["touch", str(done / str(number))], []) for number in range(1, 6)]
+    wait = f"for i in $(seq 1200); do [ $(ls {done} | wc -l) -lt {len(others)} ] || exit 0; sleep 0.1; done; exit 1"
+    experiment = Experiment([SheetRun("0", ["sh", "-c", wait], []), *others], tmp_path / "out", sys.executable)
+    LocalScheduler(LocalParams(cpus=[0, 1])).run(experiment)
+    assert [run.state for run in experiment.runs] == ["done"] * 6
 
 
 @pytest.mark.long

@@ -47,7 +47,7 @@ def small(**changes: Any) -> Any:
     params = ClassificationScenario.default_trainer_params()
     params.scenario.model.network.name = "ResNet20CIFAR"
     params.scenario.model.network.factor = 8
-    params.scenario.model.network.depth = None
+    params.scenario.model.network.depth = [0.3]
     for name, value in changes.items():
         setattr(params.scenario.model.network, name, value)
     return params
@@ -83,6 +83,7 @@ def test_it_trains_on_arrays_of_a_file(tmp_path: Path) -> None:
     params = small()
     params.gen.source = ImageArraysParams(images=f"{tmp_path}/digits.h5:images", labels=f"{tmp_path}/digits.h5:labels")
     params.output_dir, params.epochs = tmp_path / "run", 1
+    params.export_best = params.export_final = False
     history = ClassificationScenario.create_trainer(params).train()
     assert len(history) == 1 and params.scenario.model.network.num_classes == 10
 

@@ -17,7 +17,7 @@ def small(directory: Path, **train: Any) -> Any:
     params = ClassificationScenario.default_trainer_params()
     network = params.scenario.model.network
     network.name, network.factor, network.depth, network.input_size = "ResNet20CIFAR", 8, [0.3], [16, 16, 3]
-    params.output_dir, params.random_seed, params.epochs = directory, 1, 3
+    params.output_dir, params.random_seed, params.epochs, params.export_best = directory, 1, 3, False
     params.gen.train = params.gen.train.replace(limit=24, batch_size=8, num_processes=0, **train)
     params.gen.val = params.gen.val.replace(limit=8, num_processes=0)
     return params

@@ -34,7 +34,8 @@ class ChosenScenario(ToyScenario):
 def best_of(directory: Path, monkeypatch: pytest.MonkeyPatch, by: tuple[str, str], **settings: Any) -> Any:
     """The result that is stored with the best model, and the history."""
     monkeypatch.setattr(ChosenModel, "settings", by)
-    trainer = train_toy(directory / "run", scenario=ChosenScenario, epochs=6, learning_rate__lr=0.05, **settings)
+    settings |= {"export_best": True, "epochs": 6, "learning_rate__lr": 0.05}
+    trainer = train_toy(directory / "run", scenario=ChosenScenario, **settings)
     return json.loads((directory / "run" / "best" / "scenario.json").read_text())["result"], trainer.history
 
 

@@ -14,7 +14,7 @@ from tests.zygote import Child, Zygote
 # 61 samples in batches of 20: the last batch has a single sample, and leaves nothing to some of the replicas
 FLAGS = (
     "--trainer.epochs 3 --trainer.random_seed 7 --data.count 61 --train.batch_size 20 --val.batch_size 16 --model.dropout 0 "
-    "--trainer.export_final False --tensorboard.write False --train.num_processes 0 --val.num_processes 0"
+    "--trainer.export_best False --trainer.export_final False --tensorboard.write False --train.num_processes 0 --val.num_processes 0"
 ).split()
 SCENARIO = "tests.training.distribution.several"
 

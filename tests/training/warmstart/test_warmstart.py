@@ -22,7 +22,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A run with its last weights."""
     keep = KeepWeights()
     directory = tmp_path_factory.mktemp("source") / "run"
-    train_toy(directory, [keep], export_final=True, random_seed=1)
+    train_toy(directory, [keep], export_best=True, export_final=True, random_seed=1)
     return directory, keep.weights
 
 
@@ -157,7 +157,8 @@ def test_vocabularies_and_statistics_come_along(tmp_path: Path, caplog: pytest.L
     from tests.derived.scenario import DerivedScenario
 
     kinds = ["normalization", "string", "discretization"]
-    train_toy(tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=kinds, epochs=1, verify_export=False)
+    settings: dict[str, Any] = {"epochs": 1, "export_best": True, "verify_export": False}
+    train_toy(tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=kinds, **settings)
     newest = max((tmp_path / "run" / "checkpoint").iterdir(), key=lambda path: int(path.name))
     expected = None
     for source in (tmp_path / "run" / "best", newest):
@@ -182,7 +183,8 @@ def test_vocabularies_and_statistics_come_along(tmp_path: Path, caplog: pytest.L
 def test_quantized_weights_do_not_fit_others(tmp_path: Path) -> None:
     from tests.derived.scenario import DerivedScenario
 
-    settings: dict[str, Any] = {"scenario__model__kinds": ["quantized"], "epochs": 1, "verify_export": False}
+    settings: dict[str, Any] = {"scenario__model__kinds": ["quantized"], "epochs": 1}
+    settings |= {"export_best": True, "verify_export": False}
     train_toy(tmp_path / "run", scenario=DerivedScenario, **settings)
     params = toy_params(
         tmp_path, DerivedScenario, warmstart=WarmStartParams(model=tmp_path / "run"), scenario__model__adapt=False,
