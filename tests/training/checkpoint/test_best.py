@@ -15,10 +15,7 @@ from tests.training.toy_runs import train_toy
 
 
 class ChosenModel(ToyModel):
-    settings = ("max", "acc")
-
-    def _best_logging_settings(self) -> tuple[str, str]:
-        return self.settings
+    best = ("max", "acc")
 
 
 class ChosenModelParams(ToyModelParams, builds=":ChosenModel"):
@@ -33,7 +30,7 @@ class ChosenScenario(ToyScenario):
 
 def best_of(directory: Path, monkeypatch: pytest.MonkeyPatch, by: tuple[str, str], **settings: Any) -> Any:
     """The result that is stored with the best model, and the history."""
-    monkeypatch.setattr(ChosenModel, "settings", by)
+    monkeypatch.setattr(ChosenModel, "best", by)
     settings |= {"export_best": True, "epochs": 6, "learning_rate__lr": 0.05}
     trainer = train_toy(directory / "run", scenario=ChosenScenario, **settings)
     return json.loads((directory / "run" / "best" / "scenario.json").read_text())["result"], trainer.history
