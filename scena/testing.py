@@ -75,10 +75,12 @@ def _check_run(
     assert len(history) == 1 and np.isfinite(history[0]["loss"]), f"one epoch of training gave {history}"
     export = directory / "run" / EXPORT
     source = trained.gen.val_gen()
+    pipeline = DataPipelineParams(batch_size=4, limit=samples, num_processes=0)
+    predictor = scenario.create_predictor(export, PredictorParams(pipeline=pipeline))
     if source is not None:
         _check_lav(scenario, export, source, samples, tolerance)
-        _check_outputs(scenario, export, source, outputs, samples, tolerance)
-    _check_prediction(scenario, export, predict_source or scenario.default_predict_source(trained.gen), samples)
+        _check_outputs(predictor, export, source, outputs, tolerance)
+    _check_prediction(predictor, predict_source or scenario.default_predict_source(trained.gen))
 
 
 class _Outputs(keras.callbacks.Callback):
@@ -104,12 +106,11 @@ def _check_lav(scenario: Any, export: Path, source: DataGeneratorParams, samples
 
 
 def _check_outputs(
-    scenario: Any, export: Path, source: DataGeneratorParams, trained: _Outputs, samples: int, tolerance: float
+    predictor: Any, export: Path, source: DataGeneratorParams, trained: _Outputs, tolerance: float
 ) -> None:
     import tensorflow as tf
 
-    predictor = scenario.create_predictor(export)
-    pipeline = DataPipelineParams(batch_size=3, limit=samples, num_processes=0)
+    pipeline = predictor.params.pipeline.replace(batch_size=3)
     with predictor.data.create_pipeline(PipelineMode.EVALUATION, pipeline, source).stream(repeat=False) as batches:
         batch = next(batches)
     reloaded = predictor.predict_batch(batch)
@@ -126,11 +127,9 @@ def _same(expected: dict[str, np.ndarray], received: dict[str, Any], what: str, 
         assert np.allclose(value, other, rtol=tolerance, atol=tolerance), f"{what} gives other values of {name!r}"
 
 
-def _check_prediction(scenario: Any, export: Path, source: DataGeneratorParams | None, samples: int) -> None:
+def _check_prediction(predictor: Any, source: DataGeneratorParams | None) -> None:
     if source is None:
         return
-    pipeline = DataPipelineParams(batch_size=4, limit=samples, num_processes=0)
-    predictor = scenario.create_predictor(export, PredictorParams(pipeline=pipeline))
     predicted = list(predictor.predict(source))
     assert predicted, "prediction gave no sample"
     assert all(isinstance(sample.outputs, dict) or sample.outputs is not None for sample in predicted), (

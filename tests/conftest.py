@@ -26,6 +26,26 @@ for name in ("SCENA_LOG_LEVEL", "FORCE_COLOR", "PYTHONWARNINGS"):
     os.environ.pop(name, None)
 
 
+FIRST = """backends/jax/test_tutorials training/distribution docs/test_site faults/test_resume plugins/test_third_party
+packaging/test_wheel docs/test_pages examples/test_atr examples/test_seq2seq examples/test_faces
+examples/test_finetuningbert experiments/search/test_search""".split()
+"""Tests that take long or share something that takes long; each worker of pytest-xdist begins with half of them."""
+
+
+@pytest.hookimpl(trylast=True)  # when long tests are no longer there
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Short tests come last, so that both workers end at the same time and seldom make the same expensive fixture."""
+
+    def module(item: pytest.Item) -> str:
+        return item.nodeid.partition("::")[0]
+
+    long = sorted({module(item) for item in items if item.nodeid.startswith(tuple(f"tests/{name}" for name in FIRST))})
+    one, other = ([item for item in items if module(item) in long[start::2]] for start in (0, 1))
+    short = [item for item in items if module(item) not in long]
+    until = max(0, len(items) // 2 - len(one))
+    items[:] = [*one, *short[:until], *other, *short[until:]]
+
+
 def pytest_collection_finish() -> None:
     """What the test modules have imported stays: the garbage collector need not go through TensorFlow's objects each time."""
     gc.freeze()
