@@ -9,7 +9,8 @@ from PIL import Image
 from examples.atr import draw
 from examples.atr.data import LineFiles
 from examples.atr.evaluator import edit_distance
-from examples.atr.params import Beam, LineFilesParams, RenderedParams
+from examples.atr.model import AtrGraph
+from examples.atr.params import AtrModelParams, Beam, Greedy, LineFilesParams, RenderedParams
 from examples.atr.rendering import make_text, render
 from examples.atr.scenario import AtrScenario
 from scena import PipelineMode
@@ -38,7 +39,7 @@ def test_the_edit_distance_counts_single_edits(one: str, other: str, edits: int)
     assert edit_distance(one, other) == edit_distance(other, one) == edits
 
 
-@pytest.mark.parametrize("decoder", ["greedy", "beam"])
+@pytest.mark.parametrize("decoder", ["greedy", pytest.param("beam", marks=pytest.mark.long)])
 def test_contract(tmp_path: Path, line_files: list[Path], decoder: str, capsys: pytest.CaptureFixture[str]) -> None:
     params = AtrScenario.default_trainer_params()
     params.scenario.model.filters, params.scenario.model.lstm = [4, 8], 8
@@ -55,6 +56,19 @@ def test_contract(tmp_path: Path, line_files: list[Path], decoder: str, capsys: 
             outputs.append(capsys.readouterr().out)
         assert outputs[0] == outputs[1] and "cer" in outputs[0]
         assert main(["lav", "--export_dir", export, "--data", "Rendered", "--data.image_files", "x"]) == 2
+
+
+def test_a_beam_adds_up_all_ways_to_write_a_text() -> None:
+    """Where no single way is likely, the best one (nothing, 0.36) is worse than three that write the same (0.64)."""
+    chances = np.zeros((2, 2, 4), "float32")
+    chances[0, :, :2] = 0.6, 0.4
+    chances[1, [0, 1], [2, 3]] = 1
+    read = {}
+    for name, decoder in (("greedy", Greedy()), ("beam", Beam(width=3))):
+        graph = AtrGraph(AtrModelParams(decoder=decoder), characters=3)
+        read[name] = np.asarray(graph._decode(np.log(chances + 1e-9), np.array([2, 2], "int32")))
+    assert [list(filter(None, line)) for line in read["greedy"]] == [[], [2, 3]]
+    assert [list(filter(None, line)) for line in read["beam"]] == [[1], [2, 3]]
 
 
 def test_lines_and_texts_of_a_users_own_work_too(line_files: list[Path], tmp_path: Path) -> None:

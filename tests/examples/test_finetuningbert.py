@@ -131,7 +131,11 @@ def test_heads_share_the_width() -> None:
     ("scope", "frozen"),
     [
         (".*/encoder/(embeddings|block[01])", {"embeddings", "block0", "block1"}),
-        (".*/encoder", {"embeddings", "block0", "block1", "block2", "block3", "block4", "block5"}),
+        pytest.param(
+            ".*/encoder",
+            {"embeddings", "block0", "block1", "block2", "block3", "block4", "block5"},
+            marks=pytest.mark.long,  # tests/training/test_freezing.py freezes a whole layer, too
+        ),
     ],
     ids=["default", "baseline"],
 )
