@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import PAGES, ROOT, Block, read_blocks, read_commands, repository_text
+from tests.packaging.project import PROJECT
 from tests.zygote import Zygote
 
 MOST_UNTESTED = 6
@@ -53,12 +54,7 @@ def test_make_targets_exist() -> None:
         assert named <= targets | groups, f"{page.relative_to(ROOT)}: {named - targets}"
 
 
-def test_the_readme_shows_the_whole_minimal_tutorial() -> None:
-    """Each file of it has a block of that title in the README; running the page compares the two."""
-    shown = {block.title for block in BLOCKS[ROOT / "README.md"]}
-    files = [path for path in (ROOT / "examples/tutorial/min").glob("*.py") if path.name != "__init__.py"]
-    assert files
-    assert {str(path.relative_to(ROOT)) for path in files} <= shown
+FORGE = PROJECT["urls"]["Source"]
 
 
 def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
@@ -66,6 +62,22 @@ def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         links = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
         assert not [link for link in links if "://" not in link and not (ROOT / link).exists()], name
+
+
+def test_links_of_the_readme_work_on_pypi_too() -> None:
+    """It shows the README as it is, and resolves no relative link; files of the project are named by their address on the forge."""
+    assert PROJECT["readme"] == "README.md"
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    raw = FORGE.replace("github.com", "raw.githubusercontent.com") + "/main/"
+    for link in links:
+        assert link.startswith("https://"), link
+        if link.startswith((f"{FORGE}/blob/main/", raw)):
+            path, _, anchor = link.removeprefix(f"{FORGE}/blob/main/").removeprefix(raw).partition("#")
+            assert (ROOT / path).is_file(), link
+            headings = (
+                re.findall(r"^#+ (.+)$", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
+            )
+            assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, link
 
 
 PAGE = """One

@@ -1,10 +1,16 @@
 """Rows of a CSV file as tensors."""
 
-import numpy as np
+import re
+from typing import Any
 
 from scena import ArraySpec, DataBase, DataError, MappingDataProcessor, RowGeneratorParams, Sample, SplitSource
 
 from .params import ParseParams, TemplateDataParams, TemplateSourceParams
+
+
+def input_name(column: str) -> str:
+    """What the model calls a column: Keras wants names without spaces."""
+    return re.sub(r"\W", "_", column)
 
 
 class TemplateSource(SplitSource[TemplateSourceParams]):
@@ -22,20 +28,29 @@ class TemplateSource(SplitSource[TemplateSourceParams]):
 
 
 class Parse(MappingDataProcessor[ParseParams]):
-    """Gets a row as a dict of strings. A missing number is 0 and not `known`; the network sees both."""
+    """Gets a row as a dict of strings by column, or of values when `scena serve` is asked. A missing number becomes NaN."""
 
     data_params: TemplateDataParams
 
     def apply(self, sample: Sample) -> Sample:
         row, columns = sample.inputs, self.data_params
-        missing = [name for name in [*columns.numbers, *columns.texts] if name not in row]
-        if missing:
-            raise DataError(f"{sample.meta}: there is no column {missing[0]!r}; there are {', '.join(row)}.")
-        known = np.array([row[name].strip() != "" for name in columns.numbers])
-        numbers = np.array([float(row[name].strip() or 0) for name in columns.numbers], "float32")
-        texts = np.array([row[name] for name in columns.texts], "str")
-        parsed = sample.new_inputs({"numbers": numbers, "known": known, "texts": texts})
+        inputs: dict[str, Any] = {}
+        for column in [*columns.numbers, *columns.texts]:
+            name = input_name(column)
+            cell = row.get(column, row.get(name))
+            if cell is None:
+                raise DataError(f"{sample.meta}: there is no column {column!r}; there are {', '.join(row)}.")
+            inputs[name] = str(cell) if column in columns.texts else self.number(cell, column, sample.meta)
+        parsed = sample.new_inputs(inputs)
         return parsed.new_targets({"class": self.class_of(row, sample.meta)}) if self.mode.has_targets else parsed
+
+    def number(self, cell: Any, column: str, where: str) -> float:
+        try:
+            return float(str(cell).strip() or "nan")
+        except ValueError:
+            raise DataError(
+                f"{where}: {column} is {cell!r}, which is no number. Is it a text (--data.texts)?"
+            ) from None
 
     def class_of(self, row: dict[str, str], where: str) -> int:
         target, classes = self.data_params.target, self.data_params.classes
@@ -50,12 +65,8 @@ class TemplateData(DataBase[TemplateDataParams]):
     targets = {"class": ArraySpec((), "int32")}
 
     def input_specs(self) -> dict[str, ArraySpec]:
-        numbers = (len(self.params.numbers),)
-        return {
-            "numbers": ArraySpec(numbers, "float32"),
-            "known": ArraySpec(numbers, "bool"),
-            "texts": ArraySpec((len(self.params.texts),), "str"),
-        }
+        numbers = {input_name(column): ArraySpec((), "float32") for column in self.params.numbers}
+        return numbers | {input_name(column): ArraySpec((), "str") for column in self.params.texts}
 
     def describe(self, sample: Sample) -> str:
         """What `scena lav` and `scena predict` print; there are targets in a validation only."""

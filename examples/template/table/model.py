@@ -7,26 +7,33 @@ from keras import layers, ops
 
 from scena import GraphBase, ModelBase, Tensors
 
-from .params import TemplateModelParams
+from .data import input_name
+from .params import TemplateDataParams, TemplateModelParams
 
 
 class TemplateGraph(GraphBase[TemplateModelParams]):
     """Create layers in `__init__`, connect them in `build_graph`."""
 
-    def __init__(self, params: TemplateModelParams, texts: int, classes: int, **kwargs: Any) -> None:
+    def __init__(self, params: TemplateModelParams, columns: TemplateDataParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
+        self.numbers = [input_name(column) for column in columns.numbers]
+        self.texts = [input_name(column) for column in columns.texts]
         self.scale = layers.Normalization()  # this and the vocabularies are learned from the training data: scenario.py
-        self.words = [layers.StringLookup(max_tokens=params.words) for _ in range(texts)]  # a word that is unknown is 0
-        self.vectors = [layers.Embedding(params.words, 8) for _ in range(texts)]
+        self.words = [
+            layers.StringLookup(max_tokens=params.words) for _ in columns.texts
+        ]  # a word that is unknown is 0
+        self.vectors = [layers.Embedding(params.words, 8) for _ in columns.texts]
         self.hidden = [layers.Dense(units, activation="relu") for units in params.units]
         self.dropout = layers.Dropout(params.dropout)
-        self.logits = layers.Dense(classes)
+        self.logits = layers.Dense(len(columns.classes))
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
-        known = ops.cast(inputs["known"], "float32")
-        lookups = enumerate(zip(self.words, self.vectors, strict=True))
-        words = [vector(lookup(inputs["texts"][:, column])) for column, (lookup, vector) in lookups]
-        features = ops.concatenate([self.scale(inputs["numbers"]) * known, known, *words], axis=-1)
+        numbers = self.scale(ops.stack([inputs[name] for name in self.numbers], axis=-1))
+        missing = ops.isnan(numbers)
+        known = ops.where(missing, 0.0, numbers)  # a missing number becomes 0, the mean of its column
+        lookups = zip(self.texts, self.words, self.vectors, strict=True)
+        words = [vector(lookup(inputs[name])) for name, lookup, vector in lookups]
+        features = ops.concatenate([known, ops.cast(missing, "float32"), *words], axis=-1)
         for layer in self.hidden:
             features = layer(features)
         logits = self.logits(self.dropout(features, training=training))

@@ -17,15 +17,14 @@ class TemplateScenario(Scenario[TemplateDataParams, TemplateModelParams, TrainVa
 
     def graph_kwargs(self, data: Any) -> dict[str, Any]:
         """What the graph has to know about the data."""
-        return {"texts": len(data.params.texts), "classes": len(data.params.classes)}
+        return {"columns": data.params}
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
         """Learns means, variances and vocabularies from the training rows, before the first step."""
         with trainer_params.gen.train_data(built.data).stream(repeat=False) as batches:
             rows = [batch.inputs for batch in batches]
-        numbers = np.concatenate([np.where(row["known"], row["numbers"], np.nan) for row in rows])
         graph: Any = built.root.graph
+        numbers = np.stack([np.concatenate([row[name] for row in rows]) for name in graph.numbers], axis=-1)
         graph.scale.adapt(np.where(np.isnan(numbers), np.nanmean(numbers, axis=0), numbers))
-        texts = np.concatenate([row["texts"] for row in rows])
-        for lookup, column in zip(graph.words, texts.T, strict=True):
-            lookup.adapt(column)
+        for name, lookup in zip(graph.texts, graph.words, strict=True):
+            lookup.adapt(np.concatenate([row[name] for row in rows]))

@@ -24,6 +24,9 @@ def params(tmp_path: Path) -> Any:
         )
     (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
     made = TemplateScenario.default_trainer_params()
+    columns = made.scenario.data
+    columns.numbers, columns.texts = ["height", "width"], ["place"]
+    columns.target, columns.classes = "kind", ["fern", "moss", "reed"]
     made.gen.train_val.file = str(tmp_path / "table.csv")
     return made
 
