@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CHAPTERS = """quickstart tutorial recipes/index installation parameters scenario data pipeline model graph training evaluation prediction devices
+CHAPTERS = """quickstart tutorial recipes/index
+installation parameters scenario data pipeline model graph training evaluation prediction devices
 debugging development changelog""".split()
 
 
