@@ -45,6 +45,9 @@ from scena.evaluation.params import LAVParams as LAVParams
 from scena.evaluation.verification.evaluator import VerificationEvaluator as VerificationEvaluator
 from scena.evaluation.verification.params import VerificationParams as VerificationParams
 from scena.experiments.schedulers.params import SchedulerParams as SchedulerParams
+from scena.experiments.stored_run import StoredRun as StoredRun
+from scena.experiments.stored_run import find_runs as find_runs
+from scena.experiments.stored_run import read_run as read_run
 from scena.model.building import full_precision as full_precision
 from scena.model.built import BuiltModel as BuiltModel
 from scena.model.graph import GenericGraphBase as GenericGraphBase
@@ -85,6 +88,7 @@ from scena.training.callbacks.base import TrainerCallback as TrainerCallback
 from scena.training.callbacks.params import CallbackParams as CallbackParams
 from scena.training.callbacks.params import TrackerParams as TrackerParams
 from scena.training.callbacks.tracker import Tracker as Tracker
+from scena.training.history import History as History
 from scena.training.optimizers.params import SGD as SGD
 from scena.training.optimizers.params import AdaBelief as AdaBelief
 from scena.training.optimizers.params import Adadelta as Adadelta

@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from scena.errors import ScenaError
 from scena.terminal import visible
@@ -28,19 +30,80 @@ class ConsoleHandler(logging.Handler):
             self.handleError(record)
 
 
-class LastResortHandler(ConsoleHandler):
-    """Shows warnings of a program without logging setup, as Python does for a logger without handlers."""
+class UnconfiguredHandler(ConsoleHandler):
+    """Shows the log of a program that has set up no logging: on standard error, in a notebook below the cell."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.INFO)
         self.setFormatter(VisibleFormatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one line, unless another handler shows it."""
-        log = logging.getLogger("scena")
-        shown = log.propagate and logging.getLogger().handlers
-        if not shown and not any(type(handler) is ConsoleHandler for handler in log.handlers):
+        """Writes one line."""
+        if in_notebook():  # standard error is red there
+            print(self.format(record), flush=True)
+        else:
             super().emit(record)
+
+
+_by_packages: set[logging.Handler] = set()
+"""Handlers that packages added to the root during a training: they do not mean that the program has set up logging."""
+
+
+@contextmanager
+def shown_log() -> Iterator[None]:
+    """While the block runs, Scena logs at level info. A program without logging setup shows it; one whose console shows only
+    warnings stays quiet.
+    """
+    log, root = logging.getLogger("scena"), logging.getLogger()
+    level, propagate = log.level, log.propagate
+    consoles = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
+    before = set(root.handlers)
+    shown = any(isinstance(handler, ConsoleHandler) for handler in log.handlers) or (
+        propagate and before - _by_packages
+    )
+    console, quiet = UnconfiguredHandler(), _AtLeast(root.level)
+    if level == logging.NOTSET:
+        log.setLevel(log_level().upper())
+        for handler in consoles:
+            handler.addFilter(quiet)
+    if not shown:
+        silence_others()
+        log.addHandler(console)
+        log.propagate = False  # TensorFlow, or a package below it, adds a handler to the root when it first logs
+    try:
+        yield
+    finally:
+        _by_packages.update(set(root.handlers) - before)
+        log.removeHandler(console)
+        log.propagate = propagate
+        log.setLevel(level)
+        for handler in consoles:
+            handler.removeFilter(quiet)
+
+
+class _AtLeast(logging.Filter):
+    """Drops Scena's records below a level."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__()
+        self.level = level
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= self.level or not record.name.startswith("scena")
+
+
+def shows_progress() -> bool:
+    """Whether the console shows Scena's log at level info, so that a progress bar is welcome too."""
+    log, root = logging.getLogger("scena"), logging.getLogger()
+    if any(isinstance(handler, ConsoleHandler) for handler in log.handlers):
+        return log.isEnabledFor(logging.INFO)
+    return log.isEnabledFor(logging.INFO) and log.propagate and bool(root.handlers) and root.level <= logging.INFO
+
+
+def in_notebook() -> bool:
+    """Whether the program is a notebook or an IPython session."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def log_level() -> str:
@@ -60,5 +123,10 @@ def set_up_console() -> None:
         handler = ConsoleHandler()
         handler.setFormatter(VisibleFormatter("%(message)s" if log.level > logging.DEBUG else "%(name)s: %(message)s"))
         log.addHandler(handler)
+    silence_others()
+
+
+def silence_others() -> None:
+    """Shows only errors of the packages that log what concerns nobody."""
     for noisy in ("tensorflow", "absl", "h5py"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

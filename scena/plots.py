@@ -1,5 +1,6 @@
 """Plots as files: what `--plot FILE` of every command draws with."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,14 @@ def new_figure(width: float = 6, height: float = 4) -> "Figure":
         from matplotlib.figure import Figure
     except ImportError as error:
         raise PlotError("Plots need matplotlib: pip install 'scena[plot]'.") from error
-    return Figure(figsize=(width, height), layout="constrained")
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:  # a notebook shows figures of pyplot only
+            image = io.BytesIO()
+            self.savefig(image, format="png", metadata={"Software": None})
+            return image.getvalue()
+
+    return NotebookFigure(figsize=(width, height), layout="constrained")
 
 
 def draw_curves(

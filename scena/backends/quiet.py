@@ -9,8 +9,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from scena.backends.selection import load_keras
-
 
 def silence_tensorflow() -> None:
     """Makes imports of TensorFlow quiet; its output is shown only if it fails, or in debug mode."""
@@ -21,12 +19,14 @@ def silence_tensorflow() -> None:
 
 def load_tensorflow() -> None:
     """Imports TensorFlow and Keras and looks for devices, quietly."""
+    from scena.backends.selection import load_keras
+
     silence_tensorflow()
     with _without_collector():
         load_keras()
         import tensorflow as tf
 
-    with _silenced_unless_failing():
+    with silenced_unless_failing():
         tf.config.list_physical_devices()
 
 
@@ -45,7 +45,7 @@ class _QuietFinder:
             load = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
-                with _silenced_unless_failing():
+                with silenced_unless_failing():
                     load(module)
 
             loader.exec_module = exec_module
@@ -65,7 +65,8 @@ def _without_collector() -> Iterator[None]:
 
 
 @contextmanager
-def _silenced_unless_failing() -> Iterator[None]:
+def silenced_unless_failing() -> Iterator[None]:
+    """Drops what native code writes to standard error while the block runs, unless it fails."""
     if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
         yield
         return

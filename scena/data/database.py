@@ -13,6 +13,7 @@ from scena.data.stages.context import PipelineContext
 from scena.errors import DataError
 from scena.overriding import Overridable, OverridingError
 from scena.params.annotations import type_argument
+from scena.params.declare import Params, complete_repr
 
 if TYPE_CHECKING:
     from scena.data.tensorflow.transform import Transformation
@@ -171,7 +172,8 @@ class DataBase(Overridable, Generic[P]):
     def get_or_create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                                seed: int = 0) -> DataPipeline:  # fmt: skip
         """As `create_pipeline`, but the same arguments give the same pipeline again."""
-        key = (mode, repr(pipeline_params), repr(source) if hasattr(source, "__params__") else id(source), seed)
+        named = complete_repr(source) if isinstance(source, Params) else id(source)
+        key = (mode, complete_repr(pipeline_params), named, seed)
         if key not in self._pipelines:
             self._pipelines[key] = self.create_pipeline(mode, pipeline_params, source, seed=seed)
         return self._pipelines[key]

@@ -61,6 +61,17 @@ class Sample:
         meta = repr(self.meta)
         return f"{name} (meta: {meta if len(meta) <= 200 else meta[:197] + '...'})"
 
-    def __repr__(self) -> str:
+    def _parts(self) -> dict[str, Any]:
         parts = {name: getattr(self, name) for name in ("inputs", "targets", "outputs", "meta")}
-        return f"Sample({', '.join(f'{name}={value!r}' for name, value in parts.items() if value is not None)})"
+        return {name: value for name, value in parts.items() if value is not None}
+
+    def __repr__(self) -> str:
+        from scena.display import short
+
+        return f"Sample({', '.join(f'{name}={short(value)}' for name, value in self._parts().items())})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: types and shapes."""
+        from scena.display import html_table, short
+
+        return html_table([(name, short(value)) for name, value in self._parts().items()], title="Sample")

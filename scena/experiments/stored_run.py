@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scena.display import html_table, number
 from scena.errors import ExperimentError
 from scena.scenario.params import ScenarioBaseParams
 from scena.storage.checksums import warn_if_changed
@@ -23,6 +24,7 @@ from scena.storage.run_layout import (
     run_paths,
     step_of,
 )
+from scena.training.history import History
 from scena.training.params import TrainerParams
 from scena.training.pipelines import TrainerPipelineParams, TrainValParams
 
@@ -31,7 +33,7 @@ NO_RESULTS = ("epoch", "step", "learning_rate", "seconds")
 """Columns of a history that are not results."""
 
 
-@dataclass
+@dataclass(repr=False)
 class StoredRun:
     """What is known about a run."""
 
@@ -40,7 +42,7 @@ class StoredRun:
     status: str
     epochs: int
     """Epochs to train."""
-    history: list[dict[str, float]]
+    history: History
     params: dict[str, Any]
     """Flag name -> value."""
     best_key: str | None = None
@@ -48,6 +50,16 @@ class StoredRun:
     best_epoch: int | None = None
     results: dict[str, float] = field(default_factory=dict)
     """The values of the last epoch."""
+
+    def __repr__(self) -> str:
+        best = f", best {self.best_key} {number(self.best)}" if self.best_key else ""
+        return f"StoredRun({self.directory}: {self.status}, {self.epoch}/{self.epochs} epochs{best})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        best = [("best", f"{self.best_key} {number(self.best)} in epoch {self.best_epoch}")] if self.best_key else []
+        facts = [("scenario", self.scenario), ("status", self.status), ("epochs", f"{self.epoch}/{self.epochs}"), *best]
+        return html_table([*facts, *((k, number(v)) for k, v in self.results.items())], title=str(self.directory))
 
     @property
     def epoch(self) -> int:
@@ -104,7 +116,7 @@ def read_run(directory: Path) -> StoredRun:
         str(description.get("scenario", "")),
         _status(directory, trainer, history, paths),
         epochs if isinstance(epochs, int) else 0,
-        history,
+        History(history),
         flat_values(trainer),
         key if isinstance(key, str) else None,
         result.get(key) if isinstance(key, str) else None,

@@ -1,5 +1,6 @@
 """A scenario's network, built from its data's specs: what the trainer, LAV and the predictor share."""
 
+import html
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
 from scena.model.state.archive import check_weights_file, read_layer_file
 from scena.model.state.layer_state import Layers
+from scena.model.summary import summarize
 from scena.model.training_model import TrainingModel
 from scena.overriding import spelled
 from scena.storage.run_layout import model_file
@@ -51,6 +53,16 @@ class BuiltModel:
                 f"{type(self.root.graph).__name__} must return a dict of named outputs. Received: {type(outputs).__name__}."
             )
         return full_precision(outputs)
+
+    def __repr__(self) -> str:
+        graph = type(self.root.graph).__name__
+        return (
+            f"BuiltModel({graph}, {self.root.count_params():,} parameters, {list(self.inputs)} -> {list(self.outputs)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The summary for notebooks."""
+        return f"<pre>{html.escape(summarize(self.root.graph))}</pre>"
 
     @property
     def prediction_model(self) -> keras.Model:

@@ -267,9 +267,20 @@ class Params:
         return new
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in type(self).__params__)})"
+        """The values that differ from the defaults."""
+        shown = (
+            f"{name}={getattr(self, name)!r}"
+            for name, field in type(self).__params__.items()
+            if _complete_repr or _differ(getattr(self, name), type(self).default_of(field))
         )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: all values, with their help."""
+        from scena.display import html_table
+
+        rows = [(name, repr(getattr(self, name)), field.help) for name, field in type(self).__params__.items()]
+        return html_table(rows, ("parameter", "value", "help"), type(self).__name__)
 
     def replace(self, **changes: Any) -> Self:
         """A deep copy with some values changed; `__post_init__` runs again."""
@@ -316,6 +327,26 @@ class Params:
     def create(self, *args: Any, **kwargs: Any) -> Any:
         """Creates the object these parameters describe: `implementation()(self, …)`."""
         return type(self).implementation()(self, *args, **kwargs)
+
+
+_complete_repr = False
+
+
+def _differ(one: Any, other: Any) -> bool:
+    try:
+        return bool(one != other)
+    except (TypeError, ValueError):  # arrays
+        return True
+
+
+def complete_repr(params: Params) -> str:
+    """All values of some params and of those inside them, defaults too: what identifies them."""
+    global _complete_repr
+    before, _complete_repr = _complete_repr, True
+    try:
+        return repr(params)
+    finally:
+        _complete_repr = before
 
 
 _IMMUTABLE = frozenset({bool, int, float, str})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.errors import TrainingError
-from scena.logs import LastResortHandler, VisibleFormatter
+from scena.logs import VisibleFormatter, shown_log
 from scena.storage.checksums import forget
 from scena.storage.run_layout import (
     BEST,
@@ -146,14 +146,10 @@ def log_file(directory: Path) -> Iterator[None]:
     handler = _LogFile(directory / LOG_FILE, encoding="utf-8", delay=True)
     handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("scena")
-    if log.level == logging.NOTSET:
-        log.setLevel(os.environ.get("SCENA_LOG_LEVEL", "info").upper())
-    last_resort = LastResortHandler()  # with a handler, even one for a file, Python no longer uses its own
     log.addHandler(handler)
-    log.addHandler(last_resort)
     try:
-        yield
+        with shown_log():
+            yield
     finally:
-        log.removeHandler(last_resort)
         log.removeHandler(handler)
         handler.close()

@@ -36,6 +36,7 @@ from scena.training.directory import (
     withdraw,
 )
 from scena.training.distribution.connect import connect, leading
+from scena.training.history import History
 from scena.training.loop import TrainingLoop
 from scena.training.numerics import checked_numerics
 from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
@@ -62,7 +63,7 @@ class Trainer:
     def __init__(self, params: TrainerParams[Any, Any], scenario: "ScenarioBase[Any, Any]") -> None:
         self.params = params
         self.scenario = scenario
-        self.history: list[dict[str, Any]] = []
+        self.history = History()
         self.best: BestModel | None = None
         self.directory: Path | None = params.output_dir
 
@@ -73,8 +74,9 @@ class Trainer:
         resume: bool = False,
         start: int | Literal["latest", "best"] = "latest",
         strict: bool = False,
-    ) -> list[dict[str, Any]]:
-        """Runs the training and returns its history, one dict of values per epoch.
+    ) -> History:
+        """Runs the training and returns its history, one dict of values per epoch. Shows its log and progress, unless the program
+        has set up logging that does not.
 
         Args:
             callbacks: Keras callbacks to run beside Scena's own.
@@ -97,7 +99,7 @@ class Trainer:
             from scena.training.distribution.worker import run_worker
 
             run_worker(channel, params, self.scenario)
-            return []
+            return History()
         directory = self.directory = (
             Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
         )
@@ -175,7 +177,7 @@ class Trainer:
             before.restore(state)
             continue_logs(callbacks, run.progress.epoch)
             if before.finished(run.progress):
-                self.history = history.rows if history is not None else []
+                self.history = History(history.rows if history is not None else [])
                 self._finish(run, before)
                 return
         if run.replica_group is not None:
@@ -205,7 +207,7 @@ class Trainer:
             display = run.callback(ProgressDisplay)
             if display is not None:
                 display.close()
-        self.history = history.rows if history is not None else []
+        self.history = History(history.rows if history is not None else [])
         self._export(run)
         if state.writer.failure is not None:
             raise state.writer.failure

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NOTEBOOKS = ROOT / "docs" / "notebooks"  # test_notebooks.py runs them
+_DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent != NOTEBOOKS)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *_DOCS]
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)``` *$", re.MULTILINE | re.DOTALL)
 REMARK = re.compile(r"<!--\s*(?P<kind>no-test|test):\s*(?P<text>(?:(?!-->).)*?)\s*-->\s*\Z", re.DOTALL)

@@ -9,6 +9,7 @@ import pytest
 
 from scena.params import Params, ParamsError, build, param, to_raw
 from scena.params.annotations import type_argument
+from scena.params.declare import complete_repr
 from tests.params import text_annotations
 from tests.params.trees import CNN, MLP, BackendParams, ModelParams, TrainerParams
 
@@ -25,7 +26,9 @@ def test_a_params_class_is_a_keyword_record() -> None:
     one = Plain(c="x")
     assert (one.a, one.b, one.c) == (1, [1, 2], "x")
     assert list(Plain.__params__) == ["a", "b", "c"]
-    assert repr(one) == "Plain(a=1, b=[1, 2], c='x')"
+    assert repr(one) == "Plain(c='x')" and repr(Plain(a=2, c="x")) == "Plain(a=2, c='x')"
+    assert complete_repr(one) == "Plain(a=1, b=[1, 2], c='x')" and repr(one) == "Plain(c='x')"
+    assert "<td>c</td><td>&#x27;&lt;b&gt;&#x27;</td>" in Plain(c="<b>")._repr_html_()
     assert one == Plain(c="x") != Plain(c="y")
     assert copy.deepcopy(one) == one == pickle.loads(pickle.dumps(one))
 

@@ -10,14 +10,21 @@ from typing import Any
 import tensorflow as tf
 
 from scena.backends.params import ComputeParams
+from scena.backends.quiet import silenced_unless_failing
 from scena.backends.selection import DeviceError
+
+
+def present_gpus() -> list[Any]:
+    """The GPUs that TensorFlow sees, in the order of their indices."""
+    with silenced_unless_failing():  # the first call looks for drivers, and complains about missing ones
+        return list(tf.config.list_physical_devices("GPU"))
 
 
 def describe_devices(environment: Mapping[str, str]) -> list[str]:
     """A line for each device that TensorFlow sees, and how to use it."""
     cores = len(os.sched_getaffinity(0))
     lines = [f"CPU    {cores} core{'s' if cores > 1 else ''}"]
-    gpus = tf.config.list_physical_devices("GPU")
+    gpus = present_gpus()
     lines += [f"GPU {index}  {_details(gpu)}" for index, gpu in enumerate(gpus)]
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if not gpus:
@@ -49,7 +56,7 @@ def select_devices(params: ComputeParams) -> None:
     Raises:
         DeviceError: this machine does not have the requested GPU.
     """
-    present = tf.config.list_physical_devices("GPU")
+    present = present_gpus()
     wanted = params.gpus
     if wanted is None:
         named = os.environ.get("CUDA_VISIBLE_DEVICES", "")

@@ -11,8 +11,8 @@ from collections.abc import Generator
 from scena.data.batch import Batch, Cursor
 from scena.data.engines.base import Engine
 from scena.data.engines.in_process import InProcessEngine
-from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.workers.notebook import NotImportableError
 from scena.data.stages.context import PipelineContext
 
 logger = logging.getLogger("scena.data")

@@ -14,8 +14,8 @@ from typing import Any
 from scena.data.batch import Cursor
 from scena.data.engines.automatic import MAX_PROCESSES, usable_cores
 from scena.data.engines.in_process import InProcessEngine
-from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.workers.notebook import NotImportableError
 from scena.data.processor import Step, takes_rng
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ParamsError
-from scena.params.declare import param
+from scena.params.declare import complete_repr, param
 from scena.storage.location import Location
 
 SPLIT_HELP = "train, train[:80%], train[100:]+test, …; default: by the mode, and a seeded tenth of train where there is no validation"
@@ -40,7 +40,7 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
         return self.sides[0], self.sides[1]
 
     def _identity(self) -> str:
-        return repr(self.replace(split=None, sides=[]))
+        return complete_repr(self.replace(split=None, sides=[]))  # stored with a run
 
 
 class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scena.display import html_table
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.report.collect import Collected, class_scores, confusions
 from scena.evaluation.report.examples import class_cell, example_list
@@ -46,6 +47,13 @@ class Report:
         self.facts = facts or {}
         self._sections: dict[str, tuple[str, str]] = {}
         self._files: dict[str, bytes] = {}
+
+    def __repr__(self) -> str:
+        return f"Report({str(self.directory / 'index.html')!r}, sections: {', '.join(self._sections) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the facts, and where the page is."""
+        return html_table([*self.facts.items(), ("page", self.directory / "index.html")], title=self.title)
 
     def add_history(self, file: Path, run: str = "") -> None:
         """The curves of the training, if its file is there.

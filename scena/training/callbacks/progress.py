@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from scena.logs import shows_progress
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.params import ProgressParams
 
@@ -31,7 +32,7 @@ class ProgressDisplay(TrainerCallback):
         """Starts a bar for the epoch."""
         self._begun = self._line = time.monotonic()
         self._first_step = self.run.progress.step_in_epoch
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and shows_progress():
             self._bar = _create_bar()
             title = f"Epoch {epoch + 1}/{self.run.params.epochs}"
             self._task = self._bar.add_task(

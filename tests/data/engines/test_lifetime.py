@@ -176,7 +176,7 @@ with pipeline.stream() as stream:
         (
             "num_processes=2",
             1,
-            "MineParams is defined in the main script or notebook, which worker processes do not run again",
+            "MineParams is defined in the main script, which worker processes do not run again",
         ),
         ("", 0, "The input pipeline stays in this process: MineParams"),
     ],

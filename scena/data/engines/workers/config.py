@@ -9,21 +9,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from scena.data.engines.workers.notebook import MAIN, NotImportableError, notebook_module
 from scena.data.generator import is_shared
 from scena.data.params import PipelineMode
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
-from scena.errors import DataError
+from scena.logs import in_notebook
 from scena.params.declare import Params
 from scena.params.tree import build, to_raw
 
 STAYS = {"generator", "skipped", "clock", "shard"}
 """The fields of a context that each process has for itself."""
-
-
-class NotImportableError(DataError):
-    """A class that a worker process cannot import."""
 
 
 def stored_context(context: PipelineContext) -> dict[str, Any]:
@@ -71,16 +68,22 @@ def _restored(value: Any, mode: PipelineMode) -> Any:
 def stored_params(params: Params) -> list[Any]:
     """[module, class, tree, further modules] of some params."""
     modules: dict[str, None] = {}
+    of_notebook: list[str] = []
     for part in _parts(params):
         cls = type(part)
-        _check(cls.__module__, cls.__qualname__)
+        needed = [(cls.__module__, cls.__qualname__)]
         if cls.__builds__:
             module, _, name = cls.__builds__.partition(":")
+            needed.append((module, name))
+        for module, name in needed:
             _check(module, name)
+            of_notebook += [name] if module == MAIN else []
         modules[cls.__module__] = None
+    made = notebook_module(of_notebook) if of_notebook else MAIN
     raw = to_raw(params)
     raw.pop("class", None)  # the class of the root is given exactly
-    return [type(params).__module__, type(params).__qualname__, raw, list(modules)]
+    root, *names = (made if module == MAIN else module for module in (type(params).__module__, *modules))
+    return [root, type(params).__qualname__, raw, names]
 
 
 def restored_params(stored: list[Any]) -> Any:
@@ -108,9 +111,9 @@ def _parts(tree: Any) -> Any:
 
 
 def _check(module: str, name: str) -> None:
-    if module == "__main__":
+    if module == MAIN and not in_notebook():
         raise NotImportableError(
-            f"{name} is defined in the main script or notebook, which worker processes do not run again. "
+            f"{name} is defined in the main script, which worker processes do not run again. "
             "Put it into a module of its own and import it, or set num_processes=0."
         )
     if "<locals>" in name:

@@ -16,6 +16,7 @@ from scena.data.engines.workers.channel import Channel
 from scena.data.engines.workers.config import stored_context
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
 from scena.data.engines.workers.messages import Configuration, Message
+from scena.data.engines.workers.notebook import notebook_path
 from scena.data.engines.workers.streams import StreamServer
 from scena.data.generator import is_shared
 from scena.data.stages.context import PipelineContext
@@ -156,7 +157,7 @@ def _start(name: str, config: Configuration, memory: SharedMemory, shared: tuple
     ours, theirs = Channel.pair()
     life, held = os.pipe()
     descriptors = (theirs.fileno(), life, memory.descriptor)
-    path = "\x1f".join(os.path.abspath(entry or os.curdir) for entry in sys.path)
+    path = "\x1f".join(os.path.abspath(entry or os.curdir) for entry in [*sys.path, *notebook_path()])
     environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
     process = subprocess.Popen(
         [sys.executable, "-c", _BOOT, *map(str, descriptors), str(os.getpid()), path],
