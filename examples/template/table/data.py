@@ -1,5 +1,6 @@
 """Rows of a CSV file as tensors."""
 
+import math
 import re
 from typing import Any
 
@@ -45,12 +46,12 @@ class Parse(MappingDataProcessor[ParseParams]):
         return parsed.new_targets({"class": self.class_of(row, sample.meta)}) if self.mode.has_targets else parsed
 
     def number(self, cell: Any, column: str, where: str) -> float:
+        text = str(cell).strip()
         try:
-            return float(str(cell).strip() or "nan")
+            return math.nan if text in self.data_params.missing else float(text)
         except ValueError:
-            raise DataError(
-                f"{where}: {column} is {cell!r}, which is no number. Is it a text (--data.texts)?"
-            ) from None
+            hint = "Is it a text (--data.texts), or does it stand for a missing number (--data.missing)?"
+            raise DataError(f"{where}: {column} is {text!r}, which is no number. {hint}") from None
 
     def class_of(self, row: dict[str, str], where: str) -> int:
         target, classes = self.data_params.target, self.data_params.classes

@@ -44,7 +44,7 @@ class TemplateModel(ModelBase[TemplateModelParams]):
     """What is learned, and how success is measured."""
 
     graph = TemplateGraph
-    best = ("max", "acc")
+    best = ("min", "loss")
 
     def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
         loss = keras.losses.sparse_categorical_crossentropy

@@ -23,7 +23,8 @@ class ParseParams(DataProcessorParams, builds=".data:Parse"):
 class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
     """The columns. [Name those of your own table here.]"""
 
-    numbers: list[str] = param(["height", "width"], help="columns that hold numbers; an empty cell is a missing value")
+    numbers: list[str] = param(["height", "width"], help="columns that hold numbers")
+    missing: list[str] = param(["", "NA", "null"], help="what stands in a cell of those whose number is not known")
     texts: list[str] = param(["place"], help="columns that hold one of a few words")
     target: str = param("kind", help="the column to predict")
     classes: list[str] = param(["fern", "moss", "reed"], help="the values of that column")
