@@ -20,6 +20,7 @@ from scena import (
 )
 from scena.commands.main import main
 from scena.data.params import DataProcessorPipelineParams
+from scena.training.trigger import Trigger
 from tests.toy.params import ToyModelParams
 
 
@@ -83,7 +84,7 @@ def test_a_list_file_scenario_trains_and_validates_each_list(
     params.gen.train_source.lists = [str(lists["train"])]
     params.gen.val_source.lists = [str(lists["easy"]), str(lists["hard"])]
     params.epochs, params.output_dir = 1, tmp_path / "run"
-    params.lav_every_n.amount = 1
+    params.lav_every_n = Trigger(1)
     row = LinesScenario.create_trainer(params).train()[0]
     assert {"val_loss", "lav_easy_loss", "lav_hard_loss", "lav_easy_acc"} <= set(row)
     assert row["val_loss"] == pytest.approx((6 * row["lav_easy_loss"] + 10 * row["lav_hard_loss"]) / 16, rel=1e-5)

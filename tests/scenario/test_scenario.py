@@ -11,6 +11,7 @@ import pytest
 from scena import DataPipelineParams, LAVParams, ParamsError, PredictorParams, Resource, Sample
 from scena.testing import run_scenario_test
 from scena.training.checkpoint.resume import Resumption
+from scena.training.trigger import Trigger
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 
@@ -24,7 +25,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[s
     params.epochs, params.output_dir, params.random_seed = 12, folder / "run", 3
     params.learning_rate.lr = 0.05
     params.scenario.data.names = Resource(folder / "names.txt")
-    params.lav_every_n.amount = 4
+    params.lav_every_n = Trigger(4)
     history = ToyScenario.create_trainer(params).train()
     return folder / "run", history
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scena.commands.main import main
+from scena.training.trigger import Trigger
 from tests.toy.scenario import ToyScenario
 from tests.training.callbacks.own import EveryThirdParams, LinesParams
 
@@ -13,7 +14,7 @@ from tests.training.callbacks.own import EveryThirdParams, LinesParams
 def test_callbacks_are_parameters_and_can_ask(tmp_path: Path) -> None:
     params = ToyScenario.default_trainer_params()
     params.epochs, params.output_dir, params.random_seed = 5, tmp_path / "run", 3
-    params.checkpoint_every.amount = 0
+    params.checkpoint_every = Trigger(0)
     params.keep_checkpoints = 10
     params.callbacks = [EveryThirdParams(), LinesParams(file=tmp_path / "lines")]
     ToyScenario.create_trainer(params).train()
