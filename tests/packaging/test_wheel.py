@@ -56,6 +56,13 @@ def test_the_wheel_holds_the_package_with_its_examples_and_nothing_else(wheel: P
     assert not [name for name in names if "tests" in Path(name).parts or "__pycache__" in name]
 
 
+def test_the_description_on_pypi_is_the_readme(wheel: Path) -> None:
+    """tests/docs/test_pages.py checks its links, which PyPI does not resolve against the repository."""
+    archive = zipfile.ZipFile(wheel)
+    metadata = archive.read(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA")))
+    assert metadata.decode().strip().endswith((ROOT / "README.md").read_text(encoding="utf-8").strip())
+
+
 def test_an_installed_wheel_shows_its_help_outside_the_clone(environment: Path, tmp_path: Path) -> None:
     assert "train" in run(environment / "bin/scena", "--help", cwd=tmp_path)
     where = run(environment / "bin/python", "-c", "import scena; print(scena.__file__)", cwd=tmp_path)
