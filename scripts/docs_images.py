@@ -1,7 +1,7 @@
 """Makes the plots of the topic guides: `python -m scripts.docs_images`.
 
 Writes `augmentation.png`, `zoo.png` and `verification.png` to `docs/images`. `scripts/screenshots.py` makes the screenshots; the
-diagrams `data-flow.svg` and `pipeline-stages.svg` are written by hand.
+diagrams `sample-flow.svg` and `pipeline-stages.svg` are written by hand.
 """
 
 import io
