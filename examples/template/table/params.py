@@ -3,7 +3,9 @@
 from scena import (
     DataBaseParams,
     DataProcessorParams,
+    EvaluatorParams,
     ModelBaseParams,
+    ScenarioBaseParams,
     SequentialProcessorPipelineParams,
     SplitSourceParams,
     param,
@@ -37,3 +39,13 @@ class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
     units: list[int] = param([64, 64], gt=0, help="units of each hidden layer")
     words: int = param(1000, ge=2, help="the most words a column of texts may have; the rarest beyond that are unknown")
     dropout: float = param(0.1, ge=0, lt=1, help="share of units to drop in training")
+
+
+class TemplateEvaluatorParams(EvaluatorParams, builds=".evaluator:TemplateEvaluator"):
+    """Names of classes, measures in Python."""
+
+
+class TemplateScenarioParams(ScenarioBaseParams[TemplateDataParams, TemplateModelParams]):
+    """The scenario's parameters."""
+
+    evaluator: TemplateEvaluatorParams = param(flat=True, help="names of classes, measures in Python")

@@ -4,20 +4,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena import Scenario, TrainValParams
+from scena import ScenarioBase, TrainValParams
 
-from .params import TemplateDataParams, TemplateModelParams, TemplateSourceParams
+from .params import TemplateScenarioParams, TemplateSourceParams
 
 if TYPE_CHECKING:
     from scena import BuiltModel
 
 
-class TemplateScenario(Scenario[TemplateDataParams, TemplateModelParams, TrainValParams[TemplateSourceParams]]):
+class TemplateScenario(ScenarioBase[TemplateScenarioParams, TrainValParams[TemplateSourceParams]]):
     """Predicts a column of a table. [Say here what your scenario does; --help shows it.]"""
 
     def graph_kwargs(self, data: Any) -> dict[str, Any]:
         """What the graph has to know about the data."""
         return {"columns": data.params}
+
+    def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
+        return {"classes": data.params.classes}
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
         """Learns means, variances and vocabularies from the training rows, before the first step."""
