@@ -103,7 +103,8 @@ def _refuse_misspelt_attributes(cls: type[Overridable]) -> None:
     for name in vars(cls):
         if name.startswith("_") or any(hasattr(parent, name) for parent in cls.__mro__[1:]) or _is_scenas(cls):
             continue
-        for close in get_close_matches(name, cls.__attributes__, 1, cutoff=0.8):
+        swapped = [attribute for attribute in cls.__attributes__ if sorted(attribute) == sorted(name)]
+        for close in swapped or get_close_matches(name, cls.__attributes__, 1, cutoff=0.8):
             if close not in vars(cls):
                 raise OverridingError(f"{cls.__name__}.{name} is never read; did you mean {close}?")
 

@@ -54,9 +54,8 @@ class ModelBase(Overridable, Generic[TModelParams]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name, value in vars(cls).items():
-            if name == "best" or (isinstance(value, tuple) and len(value) == 2 and value[0] in ("min", "max")):
-                _check_best(cls.__name__, name, value)
+        if "best" in vars(cls):
+            _check_best(cls.__name__, vars(cls)["best"])
 
     def create_graph(self) -> GenericGraphBase[Any]:
         """Creates the network.
@@ -145,9 +144,7 @@ class ModelBase(Overridable, Generic[TModelParams]):
         return [value for value in vars(self).values() if isinstance(value, keras.metrics.Metric)]
 
 
-def _check_best(kind: str, name: str, value: Any) -> None:
-    if name != "best":
-        raise OverridingError(f"{kind}.{name} = {value!r} is never read; did you mean best?")
+def _check_best(kind: str, value: Any) -> None:
     if isinstance(value, property):
         return
     if not (isinstance(value, tuple | list) and len(value) == 2 and value[0] in ("min", "max")):

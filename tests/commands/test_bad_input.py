@@ -74,7 +74,7 @@ BAD = [
     ("records convert --dataset= --output out", "The data set '' cannot be opened: "),
     # places to write to
     ("experiment long.csv", "long.csv cannot be read as a table: field larger than field limit"),
-    ("experiment good.csv --cpus 99999999999", "--cpus 99999999999 are too many: at most 10000 runs go on at once."),
+    ("experiment good.csv --cpus 99999999999", "--cpus 99999999999 are too many: at most 10000 runs at once."),
     ("runs . --csv images", "Cannot write to --csv images: it is a folder."),
     ("runs . --csv nowhere/x.csv", "Cannot write to --csv nowhere/x.csv: there is no folder nowhere."),
     ("sets afile/x.yaml:a --from .", "Cannot write to the set afile/x.yaml: there is no folder afile."),

@@ -155,7 +155,7 @@ MISTAKES: dict[str, tuple[type, dict[str, Any], str]] = {
     "another name for best": (
         ModelBase,
         {"bset": ("max", "acc")},
-        "Mine.bset = ('max', 'acc') is never read; did you mean best?",
+        "Mine.bset is never read; did you mean best?",
     ),
     "another name for targets": (
         DataBase,
