@@ -1,7 +1,7 @@
 """Makes the plots of the topic guides: `python -m scripts.docs_images`.
 
-Writes `augmentation.png`, `zoo.png` and `verification.png` to `docs/images`. `scripts/screenshots.py` makes the screenshots; the
-diagrams `sample-flow.svg` and `pipeline-stages.svg` are written by hand.
+Writes `augmentation.png`, `zoo.png`, `verification.png`, `schedules.png` and `search.png` to `docs/images`. `scripts/screenshots.py` makes
+the screenshots; the diagrams `sample-flow.svg` and `pipeline-stages.svg` are written by hand.
 """
 
 import io
@@ -16,10 +16,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from scena import Sample, VerificationEvaluator, VerificationParams
+from examples.tutorial.min.scenario import TutorialScenario
+from scena import (
+    CosineDecay,
+    CosineRestarts,
+    ExponentialDecay,
+    OneCycle,
+    PolynomialDecay,
+    Sample,
+    StepDecay,
+    Trigger,
+    VerificationEvaluator,
+    VerificationParams,
+)
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.counting import count_network
 from scena.plots import new_figure
+from scena.training.prepare import create_schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +55,8 @@ def main() -> None:
     save("augmentation", augmentation())
     save("zoo", drawn([zoo()]))
     save("verification", drawn(verification()))
+    save("schedules", drawn([schedules()]))
+    save("search", search())
 
 
 def augmentation() -> Image.Image:
@@ -94,6 +109,33 @@ def verification() -> list["Figure"]:
         evaluator.result()
     plots = evaluator.plots()
     return [plots["DET curve"], plots["Scores"]]
+
+
+def schedules() -> "Figure":
+    """The learning rate over 30 epochs of 100 steps, for several schedules with a warm-up of two epochs."""
+    figure = new_figure(8, 4)
+    axes = figure.add_subplot()
+    steps, epochs = 100, 30
+    at = np.arange(steps * epochs)
+    for kind in (CosineDecay, CosineRestarts, OneCycle, PolynomialDecay, StepDecay, ExponentialDecay):
+        params = TutorialScenario.default_trainer_params()
+        params.epochs, params.learning_rate = epochs, kind(lr=1e-3, warmup=Trigger.from_param(2))
+        axes.plot(at / steps, np.asarray(create_schedule(params, steps)(at)), label=kind.__name__)
+    axes.set(xlabel="epoch", ylabel="learning rate")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def search() -> Image.Image:
+    """The grid plot of a small search over learning rate and batch size."""
+    space = "learning_rate.lr=0.0003,0.001,0.003 train.batch_size=16,64 --sampler grid"
+    flags = "--trainer.epochs 2 --train.limit 1000 --val.limit 500 --trainer.random_seed 1 --output tune"
+    with tempfile.TemporaryDirectory() as name:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        command = f"-m scena tune examples.tutorial.min --search {space} {flags}"
+        subprocess.run([sys.executable, *command.split()], cwd=name, env=environment, check=True)
+        return Image.open(Path(name, "tune/plots/grid.png")).convert("RGB")
 
 
 def drawn(figures: Sequence["Figure"]) -> Image.Image:

@@ -1,6 +1,6 @@
 """Makes the screenshots of the documentation from a real run: `python -m scripts.screenshots`.
 
-Draws flowers, trains on them for a minute, and writes `docs/images/report.png` and `docs/images/serve.png`.
+Draws flowers, trains on them for a minute, and writes `report.png`, `serve.png` and `tensorboard.png` to `docs/images`.
 It needs Chromium and its driver.
 """
 
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,13 +25,13 @@ LARGEST = 150_000
 
 
 def main() -> None:
-    """Makes both screenshots."""
+    """Makes all screenshots."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run(folder, "-m examples.imageclassification.draw flowers")
         flags = "--trainer.epochs 12 --trainer.random_seed 1 --trainer.output_dir flower_model"
         run(folder, f"-m scena train examples.imageclassification {flags}")
-        run(folder, "-m scena lav --export_dir flower_model/best --lav.print_limit 0 --report report")
+        run(folder, "-m scena lav flower_model/best --lav.print_limit 0 --report report")
         with served(folder) as address, browser(folder / "profile") as page:
             page.prefer("light")
             shoot(page, (folder / "report/index.html").as_uri(), "report", 1280, 1130)
@@ -38,6 +39,11 @@ def main() -> None:
             page.choose_file("#file", next((folder / "flowers/validation/tulip").iterdir()))
             page.text("#answer", "ms")
             shoot(page, "", "serve", 1280, 900)
+            with tensorboard(folder) as curves:
+                page.open(curves)
+                page.text("scalar-card", "acc")
+                time.sleep(5)  # TensorBoard draws its curves without saying when it is done
+                shoot(page, "", "tensorboard", 1280, 800)
 
 
 def run(folder: Path, arguments: str) -> None:
@@ -60,6 +66,20 @@ def served(folder: Path) -> Iterator[str]:
             while "http://" not in (line := process.stderr.readline()):
                 assert line, "the service has ended"
             yield "http://127.0.0.1:8501/"
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def tensorboard(folder: Path) -> Iterator[str]:
+    """The address of a TensorBoard with the curves of the training."""
+    command = [sys.executable, *"-m tensorboard.main --logdir flower_model --port 8502 --load_fast=false".split()]
+    with subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            while "http://" not in (line := process.stderr.readline()):
+                assert line, "TensorBoard has ended"
+            yield "http://127.0.0.1:8502/#timeseries"
         finally:
             process.terminate()
 
