@@ -6,13 +6,18 @@ from typing import Literal
 from scena.params import Params, param
 
 
+Gpu = int | Literal["auto", "none"]
+AUTO: list[Gpu] = ["auto"]
+
+
 class ComputeParams(Params, abstract=True):
     """What to compute on. Without GPUs the CPU is used."""
 
-    gpus: list[int] | None = param(
-        None,
+    gpus: list[Gpu] | None = param(
+        AUTO,
         ge=0,
-        help="indices of the GPUs to use; default: those of CUDA_VISIBLE_DEVICES if it is set, else none",
+        help="auto: the first visible GPU, if there is one (all of them if several devices share each batch); none: the CPU; "
+        "or the indices of the GPUs to use",
         common=True,
     )
     memory_limit: str | None = param(
@@ -38,11 +43,17 @@ class ComputeParams(Params, abstract=True):
     )
 
     def __post_init__(self) -> None:
+        if len(self.gpus or ()) > 1 and any(isinstance(gpu, str) for gpu in self.gpus or ()):
+            raise ValueError(f"gpus is auto, none, or indices; received {' '.join(map(str, self.gpus or ()))}")
         if self.memory_limit is None:
             return
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(MB|%)?", self.memory_limit)
         if not found or float(found[1]) <= 0 or (found[2] == "%" and float(found[1]) > 100):
             raise ValueError(f"memory_limit must be an amount such as 4000MB or 40%; received {self.memory_limit!r}")
+
+    def gpu_indices(self) -> list[int]:
+        """The GPUs that are asked for by their index."""
+        return [gpu for gpu in self.gpus or () if isinstance(gpu, int)]
 
 
 class DeviceParams(ComputeParams):

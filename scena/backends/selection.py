@@ -103,8 +103,35 @@ def check_present(params: "ComputeParams") -> None:
     Raises:
         DeviceError: there is no GPU.
     """
-    if not params.gpus or sys.platform != "linux" or os.environ.get("KERAS_BACKEND") not in (None, "", "tensorflow"):
+    wanted = params.gpu_indices()
+    if not wanted or sys.platform != "linux" or os.environ.get("KERAS_BACKEND") not in (None, "", "tensorflow"):
         return
     if not any(glob.glob(pattern) for pattern in GPU_FILES):
-        wanted = " ".join(map(str, params.gpus))
-        raise DeviceError(f"--device.gpus {wanted}: there is no GPU {params.gpus[0]}. This machine has none.")
+        raise DeviceError(
+            f"--device.gpus {' '.join(map(str, wanted))}: there is no GPU {wanted[0]}. This machine has none."
+        )
+
+
+def choose_gpus(params: "ComputeParams", present: Sequence[str], named: str) -> list[int]:
+    """The indices of the GPUs to use.
+
+    Args:
+        params: what was asked for. None, in runs stored by earlier versions, means what it meant there: the GPUs that
+            CUDA_VISIBLE_DEVICES names, else none.
+        present: the names of the GPUs that the backend sees.
+        named: the value of CUDA_VISIBLE_DEVICES.
+    """
+    if params.gpus is None:
+        return list(range(len(present))) if named else []
+    if params.gpus == ["auto"]:
+        shared = getattr(params, "dist_strategy", "default") != "default"
+        return list(range(len(present) if shared else min(len(present), 1)))
+    return params.gpu_indices()
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, found without loading a backend."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
+    return [str(index) for index, _ in enumerate(file for pattern in GPU_FILES for file in glob.glob(pattern))]

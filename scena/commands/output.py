@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,8 +27,7 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool = False) -> None:
     """Prints a table to standard output; on a terminal, cells that are too long are folded, unless it may be `wide`."""
-    width = None if wide else terminal_width()
-    if width is None:
+    if wide or not sys.stdout.isatty():
         print(text_table([columns, *rows]))
         return
     from rich.console import Console
@@ -38,7 +38,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: 
         table.add_column(one_line(column), overflow="fold")
     for row in rows:
         table.add_row(*map(one_line, row))
-    Console(markup=False, width=width).print(table)
+    Console(markup=False, width=terminal_width()).print(table)
 
 
 def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:

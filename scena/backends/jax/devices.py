@@ -1,12 +1,13 @@
 """The device that JAX computes on: the CPU, or one GPU."""
 
+import glob
 import logging
 import os
 from typing import Any
 
 import tensorflow as tf
 
-from scena.backends.selection import DeviceError, check_backend, tensorflow_only
+from scena.backends.selection import GPU_FILES, DeviceError, check_backend, tensorflow_only
 
 logger = logging.getLogger(__name__)
 
@@ -23,13 +24,15 @@ def select_jax_devices(params: Any) -> None:
     import jax
 
     check_backend(params, "device")
-    if params.gpus is not None and len(params.gpus) > 1:
-        raise tensorflow_only(f"--device.gpus {' '.join(map(str, params.gpus))} (several devices)", "Name one GPU.")
+    asked = params.gpu_indices()
+    if len(asked) > 1:
+        raise tensorflow_only(f"--device.gpus {' '.join(map(str, asked))} (several devices)", "Name one GPU.")
     if tf.config.list_physical_devices("GPU"):
         tf.config.set_visible_devices([], "GPU")  # TensorFlow only writes files here, but would allocate GPU memory
     named = [index for index in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if index not in ("", "-1")]
-    if params.gpus or (params.gpus is None and named):
-        jax.config.update("jax_default_device", _gpu(jax, (params.gpus or [0])[0], params.gpus is not None))
+    automatic = params.gpus == ["auto"] and (named or any(glob.glob(pattern) for pattern in GPU_FILES))
+    if asked or automatic or (params.gpus is None and named):
+        jax.config.update("jax_default_device", _gpu(jax, (asked or [0])[0], bool(asked)))
     elif "JAX_PLATFORMS" not in os.environ:
         jax.config.update("jax_platforms", "cpu")
 

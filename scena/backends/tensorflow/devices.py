@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from scena.backends.params import ComputeParams
 from scena.backends.quiet import silenced_unless_failing
-from scena.backends.selection import DeviceError
+from scena.backends.selection import DeviceError, choose_gpus
 
 
 def present_gpus() -> list[Any]:
@@ -29,10 +29,8 @@ def describe_devices(environment: Mapping[str, str]) -> list[str]:
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if not gpus:
         lines.append("TensorFlow sees no GPU" + (f" (CUDA_VISIBLE_DEVICES={visible})." if visible is not None else "."))
-    elif visible:
-        lines.append(f"CUDA_VISIBLE_DEVICES={visible}: these GPUs are used unless --device.gpus names others.")
     else:
-        lines.append("No GPU is used unless you choose it: --device.gpus 0")
+        lines.append("GPU 0 is used unless you choose others, --device.gpus 1, or the CPU, --device.gpus none")
     several = "--device.gpus 0 1" if len(gpus) > 1 else "--device.virtual_devices 2"
     lines.append(f"Several devices at once: --device.dist_strategy mirror {several}")
     lines.append("Several processes or machines: scena launch --workers 2 train …")
@@ -57,13 +55,12 @@ def select_devices(params: ComputeParams) -> None:
         DeviceError: this machine does not have the requested GPU.
     """
     present = present_gpus()
-    wanted = params.gpus
-    if wanted is None:
-        named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        wanted = list(range(len(present))) if named else []
-        if present and not wanted:
-            _mention_unused(len(present))
-        if named and not present and named != "-1":
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    wanted = choose_gpus(params, [gpu.name for gpu in present], named)
+    if params.gpus in (None, ["auto"]):
+        if wanted:
+            _mention_used(" ".join(map(str, wanted)), len(present))
+        elif named and not present and named != "-1":
             logger.info("CUDA_VISIBLE_DEVICES=%s, but TensorFlow sees no GPU: computing on the CPU.", named)
     missing = [index for index in wanted if not 0 <= index < len(present)]
     if missing:
@@ -142,5 +139,5 @@ def _how(present: list[Any]) -> str:
 
 
 @functools.cache
-def _mention_unused(count: int) -> None:
-    logger.info("%d GPU(s) not used; choose with --device.gpus 0 …", count)
+def _mention_used(used: str, count: int) -> None:
+    logger.info("Computing on GPU %s of %d; --device.gpus none uses the CPU, indices choose others.", used, count)

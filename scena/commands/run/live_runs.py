@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from scena.errors import ExperimentError
 from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams
@@ -17,7 +17,10 @@ from scena.storage.run_layout import HISTORY_FILE, PARAMS_FILE
 class SlotOptions(Params):
     """Where runs are carried out."""
 
-    gpus: list[int] = param([], help="the GPUs to use; each run sees its own one only")
+    gpus: list[int | Literal["auto", "none"]] = param(
+        ["auto"],
+        help="auto: the first visible GPU, if there is one and no --cpus; none; or indices: each run sees its own GPU only",
+    )
     cpus: list[int] = param(
         [],
         help="runs at once on the CPU (default: 1); several numbers name the slots: `--cpus 0 1` is the same as `--cpus 2`",
@@ -29,7 +32,7 @@ class SlotOptions(Params):
 
     def scheduler(self, chosen: SchedulerParams | None) -> SchedulerParams:
         """What carries out the runs, checked before anything is started: what was chosen, or else what these flags say."""
-        local = self.gpus or self.cpus or self.per_device != 1
+        local = self.gpus != ["auto"] or self.cpus or self.per_device != 1
         if chosen is not None:
             if local or self.cluster is not None:
                 raise ParamsError(

@@ -4,42 +4,52 @@ It runs in the main thread; a job's process ends with this one, whatever ends it
 """
 
 import contextlib
+import logging
 import os
 import selectors
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+from scena.backends.selection import visible_gpus
 from scena.errors import ExperimentError, Interrupted
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot, local_channel
 from scena.experiments.schedulers.params import LocalParams
 from scena.signals import end_with_parent, noticing_stop_signals
 
+logger = logging.getLogger(__name__)
+
 MOST = 10_000
 
 
-def make_slots(gpus: list[int], cpus: list[int], per_device: int = 1) -> list[Slot]:
+def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) -> list[Slot]:
     """The slots of some devices; without any, one on the CPU.
 
     Args:
-        gpus: indices of GPUs; a run sees its own one only.
+        gpus: indices of GPUs, of which a run sees its own one only; ["auto"]: the first visible one, if there are no `cpus`;
+            ["none"]: none.
         cpus: the number of CPU slots, or their indices; a run there sees no GPU.
         per_device: runs at once on each.
     """
     if per_device < 1:
         raise ExperimentError(f"--per_device must be at least 1. Received: {per_device}.")
-    for flag, numbers in (("gpus", gpus), ("cpus", cpus)):
+    if len(gpus) > 1 and any(isinstance(gpu, str) for gpu in gpus):
+        raise ExperimentError(f"--gpus is auto, none, or indices. Received: {' '.join(map(str, gpus))}.")
+    visible_names = [str(gpu) for gpu in gpus if isinstance(gpu, int)]
+    if list(gpus) == ["auto"] and not cpus:
+        visible_names = visible_gpus()[:1]
+    for flag, numbers in (("gpus", [gpu for gpu in gpus if isinstance(gpu, int)]), ("cpus", cpus)):
         if wrong := [number for number in numbers if number < 0 or numbers.count(number) > 1]:
             raise ExperimentError(f"--{flag} takes distinct numbers of at least 0. Received: {wrong[0]}.")
     if len(cpus) * per_device > MOST or (len(cpus) == 1 and cpus[0] * per_device > MOST):
         raise ExperimentError(f"--cpus {' '.join(map(str, cpus))} are too many: at most {MOST} runs at once.")
     if len(cpus) == 1 and cpus[0] > 0:
         cpus = list(range(cpus[0]))
-    devices = [(f"gpu {index}", str(index)) for index in gpus] + [(f"cpu {index}", "-1") for index in cpus]
+    devices = [(f"gpu {name}", name) for name in visible_names] + [(f"cpu {index}", "-1") for index in cpus]
     if not devices:
         devices = [("cpu 0", "-1")]
     several = per_device > 1
@@ -68,6 +78,8 @@ class LocalScheduler:
 
     def __init__(self, params: LocalParams, grace: float = GRACE) -> None:
         self.slots = make_slots(params.gpus, params.cpus, params.per_device)
+        if params.gpus == ["auto"] and self.slots[0].name.startswith("gpu"):
+            logger.info("Runs use %s; --gpus none uses the CPU, indices choose others.", self.slots[0].name)
         self.at_once = len(self.slots)
         self.grace = grace
         self.busy = 0.0

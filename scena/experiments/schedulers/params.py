@@ -1,5 +1,7 @@
 """The schedulers that carry out the runs of `tune` and `experiment`: one params class each."""
 
+from typing import Literal
+
 from scena.params import Params, param
 
 
@@ -10,7 +12,10 @@ class SchedulerParams(Params, abstract=True):
 class LocalParams(SchedulerParams, name="local", builds=".local:LocalScheduler"):
     """Processes on this machine, one on each device at a time."""
 
-    gpus: list[int] = param([], help="the GPUs to use; each run sees its own one only")
+    gpus: list[int | Literal["auto", "none"]] = param(
+        ["auto"],
+        help="auto: the first visible GPU, if there is one and no --cpus; none; or indices: each run sees its own GPU only",
+    )
     cpus: list[int] = param([], help="how many runs at once on the CPU, or the numbers of their slots")
     per_device: int = param(1, ge=1, help="runs at once on each device")
 

@@ -26,10 +26,10 @@ def connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
     """
     strategy = params.device.dist_strategy
     if strategy == "default":
-        if len(params.device.gpus or []) > 1:
+        if len(params.device.gpu_indices()) > 1:
             logger.warning(
                 "--device.gpus %s: the training runs on the first of them. --device.dist_strategy mirror uses all.",
-                " ".join(map(str, params.device.gpus or [])),
+                " ".join(map(str, params.device.gpu_indices())),
             )
         return None
     for flag, field in changed_flags(params, "trainer"):
