@@ -5,7 +5,6 @@ from typing import Literal
 
 from scena.params import Params, param
 
-
 Gpu = int | Literal["auto", "none"]
 AUTO: list[Gpu] = ["auto"]
 
