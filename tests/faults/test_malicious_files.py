@@ -158,7 +158,7 @@ def test_infos(tmp_path: Path, info: dict[str, Any], capsys: pytest.CaptureFixtu
         writer.write(b"")
     (tmp_path / "info.json").write_text(json.dumps({"format": "scena-images", **info}))
     assert main(["records", "info", str(tmp_path)]) == 1
-    assert one_line(capsys).startswith("scena records: error: ")
+    assert one_line(capsys).startswith("scena records info: error: ")
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:

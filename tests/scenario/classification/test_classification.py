@@ -129,7 +129,8 @@ def test_the_command_of_the_document_is_understood(capsys: pytest.CaptureFixture
 def test_the_file_of_the_document_says_the_same_as_the_command(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "classification.md").read_text()
     (tmp_path / "config.yml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
-    command = page.partition("$ scena train classification ")[2].partition("\n")[0]
+    before_the_file = page.partition("```yaml\n")[0].replace("\\\n", " ")
+    command = before_the_file.rpartition("$ scena train classification ")[2].partition("\n")[0]
     root = root_of(trainer=ClassificationScenario.default_trainer_params())
     from_flags = parse(root, command.split()).params.trainer
     from_file = parse(root, ["--config", str(tmp_path / "config.yml")]).params.trainer
