@@ -57,6 +57,7 @@ class Browser:
         """What the system prefers: light or dark."""
         features = [{"name": "prefers-color-scheme", "value": theme}]
         self.call("POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": features})
+        self.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))")
 
     def screenshot(self) -> bytes:
         """The visible part of the page as a PNG file."""

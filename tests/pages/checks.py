@@ -55,7 +55,8 @@ def check_layout(page: Browser) -> None:
         assert page.run(_OVERLAPS) == [], f"at {width} pixels"
     for theme in ("light", "dark"):
         page.prefer(theme)
-        assert page.run(_FAINT) == [], theme
+        faint = page.run(_FAINT)
+        assert faint == [], f"{theme}: {faint}"
 
 
 def check_theme_switch(page: Browser) -> None:
