@@ -37,15 +37,16 @@ def write_plots(study: Any, folder: Path) -> list[Path]:
     if varied and len(complete) > 1 and names:
         wanted.insert(1, ("importance", lambda module: module.plot_param_importances(study)))
     written: list[Path] = []
-    with warnings.catch_warnings():  # Optuna calls its plots with matplotlib experimental
+    # Optuna calls its plots with matplotlib experimental, and changes the style of every later plot of the process
+    with warnings.catch_warnings(), matplotlib.rc_context():
         warnings.simplefilter("ignore")
         for name, draw in wanted:
             _save_html(draw(html), folder / f"{name}.html")
             _save_png(draw(png), folder / f"{name}.png")
             written += [folder / f"{name}.png", folder / f"{name}.html"]
-        axes = grid_axes(complete)
-        if axes is not None:
-            written += _draw_grid(study, complete, axes, folder)
+    axes = grid_axes(complete)
+    if axes is not None:
+        written += _draw_grid(study, complete, axes, folder)
     return written
 
 

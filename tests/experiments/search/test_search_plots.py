@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import matplotlib
 import optuna
 import pytest
 from PIL import Image
@@ -66,6 +67,15 @@ def test_every_plot_is_written_as_png_and_html(study: optuna.Study, tmp_path: Pa
             assert "plotly.min.js" in text and "https://cdn" not in text
     assert (tmp_path / "plotly.min.js").stat().st_size > 1_000_000
     assert write_plots(optuna.create_study(), tmp_path / "none") == []
+
+
+def test_later_plots_of_the_process_keep_their_style(study: optuna.Study, tmp_path: Path) -> None:
+    matplotlib.use("Agg")
+    with matplotlib.rc_context():
+        matplotlib.rcParams.update({"text.color": "blue", "axes.grid": False})
+        before = dict(matplotlib.rcParams)
+        write_plots(study, tmp_path)
+        assert dict(matplotlib.rcParams) == before
 
 
 def test_the_grid_shows_the_best_value_of_each_pair(study: optuna.Study) -> None:
