@@ -1,12 +1,12 @@
 """The code in the documentation and in the README runs; what it shows is what happens."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import PAGES, ROOT, Block, read_blocks, read_commands, repository_text
-from tests.packaging.project import PROJECT
 from tests.zygote import Zygote
 
 MOST_UNTESTED = 6
@@ -54,30 +54,34 @@ def test_make_targets_exist() -> None:
         assert named <= targets | groups, f"{page.relative_to(ROOT)}: {named - targets}"
 
 
-FORGE = PROJECT["urls"]["Source"]
+OUTSIDE = [*ROOT.glob("*.md"), *ROOT.glob("examples/*/README.md")]
 
 
-def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
+@pytest.mark.parametrize("page", OUTSIDE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_pages_outside_the_site_lead_somewhere(page: Path) -> None:
     """MkDocs checks the links of docs/; these pages are read where they are."""
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
-        links = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
-        assert not [link for link in links if "://" not in link and not (ROOT / link).exists()], name
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        if "://" not in link:
+            target = page.parent / path if path else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
 
 
-def test_links_of_the_readme_work_on_pypi_too() -> None:
-    """It shows the README as it is, and resolves no relative link; files of the project are named by their address on the forge."""
-    assert PROJECT["readme"] == "README.md"
-    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    raw = FORGE.replace("github.com", "raw.githubusercontent.com") + "/main/"
-    for link in links:
-        assert link.startswith("https://"), link
-        if link.startswith((f"{FORGE}/blob/main/", raw)):
-            path, _, anchor = link.removeprefix(f"{FORGE}/blob/main/").removeprefix(raw).partition("#")
-            assert (ROOT / path).is_file(), link
-            headings = (
-                re.findall(r"^#+ (.+)$", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
-            )
-            assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, link
+def anchors(page: Path) -> set[str]:
+    """Those that a forge gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_counts_its_lines_of_code() -> None:
+    """Blank lines and docstrings are no code."""
+    shown = next(block for block in BLOCKS[ROOT / "README.md"] if block.title == "churn.py")
+    tree = ast.parse(shown.code)
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    code = {number for number, line in enumerate(shown.code.splitlines(), 1) if line.strip()}
+    code -= {number for node in texts for number in range(node.lineno, (node.end_lineno or 0) + 1)}
+    assert f"## A scenario in {len(code)} lines\n" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 PAGE = """One

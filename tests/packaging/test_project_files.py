@@ -1,6 +1,7 @@
 """Files that only a forge, a builder or a librarian reads: they parse, and agree with pyproject.toml."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def test_the_citation_names_this_version() -> None:
     citation = read(ROOT / "CITATION.cff")
     assert citation["version"] == scena.__version__
     assert citation["repository-code"] == PROJECT["urls"]["Source"]
+
+
+def test_every_address_of_the_project_is_that_of_its_urls() -> None:
+    """The one in [project.urls] is meant; wherever a format wants it spelled out again, it is the same."""
+    source = PROJECT["urls"]["Source"]
+    owner, name = source.removeprefix("https://github.com/").split("/")
+    listed = subprocess.run(["git", "grep", "-hoIE", rf"(github|githubusercontent)\.com/[A-Za-z0-9_.-]+/{name}\b"],
+                            cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()  # fmt: skip
+    assert all(address.split("/")[1] == owner for address in listed), listed
+    assert len(listed) == 9  # [project.urls] 4, links on PyPI 2, citation, issue form, `git clone`
+    assert all(address.startswith(source) for address in PROJECT["urls"].values())
 
 
 def test_the_dockerfile_copies_what_exists_and_is_not_ignored() -> None:

@@ -1,6 +1,7 @@
 """The wheel works without the clone: the command line starts, and a shipped scenario trains."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.project import LOCKS, PYTHONS, ROOT
+import scena
+from tests.packaging.project import LOCKS, PROJECT, PYTHONS, ROOT
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -40,9 +42,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(environment: Path, folder: Path) -> None:
-    scena = environment / "bin/scena"
     run(
-        scena,
+        environment / "bin/scena",
         *"train examples.tutorial.min --trainer.epochs 1 --train.limit 64 --val.limit 32 --trainer.output_dir out".split(),
         cwd=folder,
     )
@@ -56,11 +57,19 @@ def test_the_wheel_holds_the_package_with_its_examples_and_nothing_else(wheel: P
     assert not [name for name in names if "tests" in Path(name).parts or "__pycache__" in name]
 
 
-def test_the_description_on_pypi_is_the_readme(wheel: Path) -> None:
-    """tests/docs/test_pages.py checks its links, which PyPI does not resolve against the repository."""
+def test_the_description_on_pypi_is_the_readme_with_links_to_this_release(wheel: Path) -> None:
+    """PyPI resolves no relative links; tests/docs/test_pages.py checks that their targets exist."""
     archive = zipfile.ZipFile(wheel)
-    metadata = archive.read(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA")))
-    assert metadata.decode().strip().endswith((ROOT / "README.md").read_text(encoding="utf-8").strip())
+    metadata = archive.read(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))).decode()
+    expected = (ROOT / "README.md").read_text(encoding="utf-8")
+    forge = PROJECT["urls"]["Source"]
+    images = forge.replace("github.com", "raw.githubusercontent.com") + f"/v{scena.__version__}/"
+    for bang, text, link in re.findall(r"(!?)\[([^\]]*)\]\((?!https:)([^)]+)\)", expected):
+        target = f"{images if bang else f'{forge}/blob/v{scena.__version__}/'}{link}"
+        expected = expected.replace(f"{bang}[{text}]({link})", f"{bang}[{text}]({target})")
+    assert expected.count(images) == 1 and expected.count(f"{forge}/blob/") > 10
+    assert metadata.strip().endswith(expected.strip())
+    assert "Description-Content-Type: text/markdown" in metadata
 
 
 def test_an_installed_wheel_shows_its_help_outside_the_clone(environment: Path, tmp_path: Path) -> None:
