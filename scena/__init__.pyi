@@ -69,12 +69,12 @@ from scena.params import ParamsError as ParamsError
 from scena.params import param as param
 from scena.plots import new_figure as new_figure
 from scena.prediction.formats.base import ExportFormat as ExportFormat
-from scena.prediction.formats.params import ExportFormatParams as ExportFormatParams
+from scena.prediction.params import ExportFormatParams as ExportFormatParams
 from scena.prediction.params import PredictorParams as PredictorParams
+from scena.prediction.params import RuntimeParams as RuntimeParams
 from scena.prediction.params import VoterParams as VoterParams
 from scena.prediction.predictor import Predictor as Predictor
 from scena.prediction.runtimes.base import Runtime as Runtime
-from scena.prediction.runtimes.params import RuntimeParams as RuntimeParams
 from scena.prediction.voting import MultiModelPredictor as MultiModelPredictor
 from scena.prediction.voting import Voter as Voter
 from scena.scenario.listfile import ListFilePipelineParams as ListFilePipelineParams

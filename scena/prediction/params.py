@@ -1,9 +1,20 @@
-"""Parameters of a prediction, and of the vote of several models."""
+"""Parameters of a prediction, of what runs a model, of the formats to convert it to, and of a service. No Keras here."""
+
+from typing import ClassVar, Literal
 
 from scena.backends.params import DeviceParams
 from scena.data.params import DataPipelineParams
 from scena.params import Params, param
-from scena.prediction.runtimes.params import KerasRuntimeParams, RuntimeParams
+
+Quantize = Literal["float16", "dynamic", "int8"]
+
+
+class RuntimeParams(Params, abstract=True):
+    """What runs an exported model. Subclass it with `name="myruntime", builds=".myruntime:MyRuntime"` (a `Runtime`)."""
+
+
+class KerasRuntimeParams(RuntimeParams, name="keras", builds=".runtimes.base:KerasRuntime"):
+    """Keras, with the backend of `KERAS_BACKEND`."""
 
 
 class PredictorParams(Params, builds=".predictor:Predictor"):
@@ -18,6 +29,56 @@ class PredictorParams(Params, builds=".predictor:Predictor"):
 
 class VoterParams(Params, builds=".voting:Voter"):
     """How the outputs of several models are combined. Subclass it with `builds=".voter:MyVoter"`."""
+
+
+class ExportFormatParams(Params, abstract=True):
+    """A format to convert models to. Subclass it with `name="myformat", builds=".myformat:MyFormat"` (an `ExportFormat`)."""
+
+    backends: ClassVar[tuple[str, ...]] = ()
+    """The Keras backends that can write it; default: all."""
+
+    def tolerance(self) -> float:
+        """How far outputs may be from the original's, unless a user allows more."""
+        return 1e-4
+
+    def check_ready(self) -> None:
+        """Raises ConversionError if this machine cannot write or run the format; called before anything is loaded."""
+
+
+class SavedModelParams(ExportFormatParams, name="saved_model", builds=".formats.saved_model:SavedModel"):
+    """TensorFlow's SavedModel."""
+
+
+class OnnxParams(ExportFormatParams, name="onnx", builds=".formats.onnx:Onnx"):
+    """ONNX (extra 'onnx')."""
+
+    backends = ("tensorflow",)
+
+
+class LiteRTParams(ExportFormatParams, name="litert", builds=".formats.litert:LiteRT"):
+    """LiteRT, the former TensorFlow Lite (extra 'litert')."""
+
+    quantize: Quantize | None = param(None, help="16-bit weights, 8-bit weights, or 8-bit weights and activations")
+    length: int | None = param(None, ge=1, help="the fixed size of variable axes")
+
+    backends = ("tensorflow",)
+
+    def tolerance(self) -> float:
+        return {None: 1e-4, "float16": 1e-2, "dynamic": 0.05, "int8": 0.1}[self.quantize]
+
+
+class TensorRTParams(ExportFormatParams, name="tensorrt", builds=".formats.onnx:TensorRT"):
+    """TensorRT engines, built on the GPU that they will run on."""
+
+    backends = ("tensorflow",)
+
+    def tolerance(self) -> float:
+        return 1e-2
+
+    def check_ready(self) -> None:
+        from scena.prediction.formats.onnx import check_tensorrt
+
+        check_tensorrt()
 
 
 class ServeParams(Params):

@@ -3,20 +3,19 @@
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.data.resource import export_resources
-from scena.errors import ScenarioError
-from scena.prediction.export import write_model, write_saved_model
-from scena.prediction.formats.signature import ConversionError
+from scena.errors import ConversionError, ScenarioError
+from scena.model.state.archive import write_layer_file
 from scena.scenario.stored import ExportParams, describe_export, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
-from scena.storage.run_layout import EXPORT_FILE, MANIFEST, saved_model
+from scena.storage.run_layout import EXPORT_FILE, MANIFEST, model_file
+from scena.storage.run_layout import saved_model as saved_model_folder
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -42,8 +41,7 @@ def write_export(
         scenario_params, pipelines = export_resources([params.scenario, params.pipelines], aside)
         write_model(aside, built)
         if saved_model:
-            with _only_warned_about(directory):
-                write_saved_model(aside, built)
+            _write_saved_models(aside, built, directory)
         write_description(
             aside / EXPORT_FILE,
             describe_export(scenario, ExportParams(scenario_params, pipelines, params.trainer), **more),
@@ -60,18 +58,44 @@ def write_export(
     replace_directory(directory, fill)
 
 
-@contextmanager
-def _only_warned_about(directory: Path) -> Iterator[None]:
-    """A training must not fail at its end because its graph cannot be written as a SavedModel: it can be written later."""
+def write_model(directory: Path, built: "BuiltModel") -> None:
+    """Writes `model.keras`, a file for each additional graph of the model, and what layers keep beside their weights."""
+    remember_skipped_attributes()
+    built.build_training_graph()  # its layers are in every file: reading one expects them
+    for name, graph in built.graphs.items():
+        graph.save(directory / model_file(name))
+    write_layer_file(directory, built.layers().read())
+
+
+def remember_skipped_attributes() -> None:
+    """Halves the time of `Model.save`, which a training calls each time its model improves.
+
+    For each layer Keras computes which attributes to skip by creating an empty layer. It stores the result under another name than
+    the one it reads, so it never finds it again.
+    """
+    from keras.src.backend.common import global_state
+    from keras.src.saving import saving_lib
+
+    for kind in ("Layer", "Functional", "Sequential"):
+        read_name = f"saving_attr_skiplist_{kind}"
+        if global_state.get_global_attribute(read_name) is None:
+            global_state.set_global_attribute(read_name, saving_lib.get_attr_skipset(kind))
+
+
+def _write_saved_models(aside: Path, built: "BuiltModel", directory: Path) -> None:
+    """One for each graph. A training must not fail at its end because a graph cannot be written so: it can be converted later."""
+    from scena.prediction.formats.saved_model import write_saved_model
+
     try:
-        yield
+        for name, graph in built.graphs.items():
+            write_saved_model(aside / saved_model_folder(name), graph)
     except ConversionError as error:
         logger.warning("%s has no SavedModel. %s", directory, error)
 
 
 def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None) -> None:
     """Adds the SavedModel of the weights that are stored there; the weights in memory stay as they are."""
-    if not (directory / EXPORT_FILE).is_file() or (directory / saved_model()).exists():
+    if not (directory / EXPORT_FILE).is_file() or (directory / saved_model_folder()).exists():
         return
     aside = directory.with_name(f".{directory.name}.saved_model")
     shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here
@@ -79,8 +103,7 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
     try:
         built.load(directory)
         aside.mkdir()
-        with _only_warned_about(directory):
-            write_saved_model(aside, built)
+        _write_saved_models(aside, built, directory)
         if check is not None:
             check(aside)
         sync_tree(aside)

@@ -15,10 +15,11 @@ from keras.src.saving import saving_lib
 
 from scena import PredictorParams, Resource, Sample
 from scena.commands.main import main
-from scena.prediction.export import write_model
+from scena.errors import ConversionError
 from scena.prediction.formats import litert as litert_format
 from scena.prediction.formats import onnx as onnx_format
-from scena.prediction.formats import signature
+from scena.prediction.formats.base import convertible
+from scena.scenario.exporting import write_model
 from tests.evaluation.exporting import export
 from tests.prediction.scenarios import TextScenario, sequence
 from tests.toy.scenario import ToyScenario
@@ -169,9 +170,9 @@ def test_what_a_format_lacks_is_named(tmp_path: Path) -> None:
     inputs = keras.Input((4,), name="x")
     bits = keras.layers.Lambda(lambda x: tf.bitwise.bitwise_and(tf.bitcast(x, tf.int32), 255), output_shape=(4,))
     graph = keras.Model({"x": inputs}, {"y": bits(inputs)})
-    with pytest.raises(signature.ConversionError, match="LiteRT: LiteRT has no operation BitwiseAnd"):
+    with pytest.raises(ConversionError, match="LiteRT: LiteRT has no operation BitwiseAnd"):
         litert_format.write_litert(graph, tmp_path / "x.tflite", None, None, {})
-    with pytest.raises(signature.ConversionError, match="Bitcast"):
+    with pytest.raises(ConversionError, match="Bitcast"):
         onnx_format.write_onnx(graph, tmp_path / "x.onnx")
         onnx_format.open_onnx(tmp_path / "x.onnx")
 
@@ -180,7 +181,7 @@ def test_the_change_for_argmax_is_still_needed() -> None:
     """When this fails, `convertible` has done its work and can go."""
     function = tf.function(keras.ops.argmax).get_concrete_function(tf.TensorSpec((None, 3)))
     assert "Bitcast" in {operation.type for operation in function.graph.get_operations()}
-    with signature.convertible():
+    with convertible():
         function = tf.function(lambda x: keras.ops.argmax(x, axis=-1)).get_concrete_function(tf.TensorSpec((None, 3)))
     assert "Bitcast" not in {operation.type for operation in function.graph.get_operations()}
 

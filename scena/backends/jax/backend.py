@@ -20,7 +20,7 @@ class JaxBackend(Backend):
 
     name = "jax"
     packages = ("jax", "jaxlib")
-    saved_model_writer = "scena.prediction.formats.jax_saved_model:write_jax_saved_model"
+    saved_model_writer = "scena.prediction.formats.saved_model:write_jax_saved_model"
 
     def select_devices(self, params: ComputeParams) -> None:
         select_jax_devices(params)

@@ -16,7 +16,7 @@ class TensorFlowBackend(Backend):
     name = "tensorflow"
     checks_labels = True
     any_batch_size = True
-    saved_model_writer = "scena.prediction.export:write_tensorflow_saved_model"
+    saved_model_writer = "scena.prediction.formats.saved_model:write_tensorflow_saved_model"
 
     def select_devices(self, params: ComputeParams) -> None:
         select_devices(params)

@@ -9,11 +9,11 @@ from scena.data.params import DataGeneratorParams
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param, parse, take_part
 from scena.params.declare import short_name
-from scena.prediction.formats.params import ExportFormatParams, Quantize
+from scena.prediction.params import ExportFormatParams, Quantize
 
 if TYPE_CHECKING:
     from scena.data.batch import Arrays
-    from scena.scenario.converting import Conversion
+    from scena.prediction.formats.conversion import Conversion
 
 
 class ConvertOptions(ModelOptions):
@@ -68,7 +68,7 @@ class Export(ModelCommand):
         directory = options.out or export.directory
         make_folder("--out", directory)
         self.start()
-        from scena.scenario.converting import Converter
+        from scena.prediction.formats.conversion import Converter
 
         built = export.build()
         inputs = _inputs(built.data, self.pipelines.val, self.params.data, options.samples)
@@ -106,7 +106,7 @@ def _inputs(data: Any, pipeline: Any, source: DataGeneratorParams, samples: int)
 
 
 def _line(form: str, conversion: "Conversion") -> str:
-    found = ", ".join(f"{difference.output} {difference.value:.2g}" for difference in conversion.differences)
+    found = ", ".join(f"{output} {value:.2g}" for output, value in conversion.differences.items())
     size = _size(conversion.path)
     return (
         f"{form}: {conversion.path} ({size / 1e6:.2f} MB); on {conversion.samples} samples the outputs differ by at most {found} "

@@ -1,6 +1,11 @@
-"""`ExportFormat`: what writes the graphs of a model in one format, and runs what it wrote."""
+"""`ExportFormat`: writes the graphs of a model in one format, and runs what it wrote. And what several formats need around a converter."""
 
-from collections.abc import Callable
+import contextlib
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +44,6 @@ class ExportFormat:
 
     def inputs(self, graph: "keras.Model", inputs: Arrays, padding: dict[str, object]) -> Arrays:
         """The inputs that the format is compared on; default: those of the pipeline."""
-        del graph, padding
         return inputs
 
     def write(self, graph: "keras.Model", path: Path, inputs: Arrays) -> None:
@@ -58,3 +62,45 @@ class ExportFormat:
     def open(self, path: Path) -> Run:
         """The written model, ready to run."""
         raise NotImplementedError(f"{type(self).__name__} must run what it wrote: override open(path).")
+
+
+@contextlib.contextmanager
+def convertible() -> Iterator[None]:
+    """Inside, `argmax` is traced in operations that ONNX and LiteRT have.
+
+    Keras 3.15 looks at the sign bit of zeros in `argmax` of floats, with bit operations that neither format knows. Comparing with
+    zero instead differs for -0.0 only. There is no public switch for it, hence the reach into Keras; a test notices when it is not
+    needed any more.
+    """
+    import tensorflow as tf
+    from keras.src.backend.tensorflow import numpy as keras_numpy
+
+    original = getattr(keras_numpy, "signbit", None)
+    if original is None:
+        yield
+        return
+    keras_numpy.signbit = lambda x: tf.less(tf.convert_to_tensor(x), 0)
+    try:
+        yield
+    finally:
+        keras_numpy.signbit = original
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hides what converters print on their way; their exceptions say what matters."""
+    loggers = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow", "absl")]
+    levels = [logger.level for logger in loggers]
+    real = os.dup(2)
+    with tempfile.TemporaryFile() as noise, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        os.dup2(noise.fileno(), 2)
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.CRITICAL)
+            yield
+        finally:
+            os.dup2(real, 2)
+            os.close(real)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

@@ -1,26 +1,20 @@
-"""LiteRT (the former TensorFlow Lite): converted by TensorFlow, run by the LiteRT interpreter."""
+"""LiteRT (the former TensorFlow Lite): converted by TensorFlow, run by the LiteRT interpreter. Running a file needs no TensorFlow."""
 
 import logging
 import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
-import tensorflow as tf
+import numpy as np
 
-from scena.prediction.formats.base import Arrays, ExportFormat, Run
-from scena.prediction.formats.check import fixed_length
-from scena.prediction.formats.params import LiteRTParams, Quantize
-from scena.prediction.formats.signature import (
-    ConversionError,
-    by_name,
-    convertible,
-    quiet,
-    signature,
-    variable_inputs,
-)
+from scena.errors import ConversionError, first_line
+from scena.prediction.formats.base import Arrays, ExportFormat, Run, convertible, quiet
+from scena.prediction.params import LiteRTParams, Quantize
+
+if TYPE_CHECKING:
+    import keras
 
 logger = logging.getLogger(__name__)
 
@@ -33,22 +27,33 @@ class LiteRT(ExportFormat):
     def file_name(self, suffix: str) -> str:
         return f"model{suffix}{f'.{self.params.quantize}' if self.params.quantize else ''}.tflite"
 
-    def inputs(self, graph: keras.Model, inputs: Arrays, padding: dict[str, object]) -> Arrays:
+    def inputs(self, graph: "keras.Model", inputs: Arrays, padding: dict[str, object]) -> Arrays:
         """Cut or padded to the fixed length, if there is one."""
-        if not variable_inputs(graph) or self.params.length is None:
+        if self.params.length is None:
             return inputs
-        shapes = {name: spec.shape.as_list()[1:] for name, spec in signature(graph, length=self.params.length).items()}
-        return fixed_length(inputs, shapes, padding)
+        from scena.prediction.formats.saved_model import signature
 
-    def write(self, graph: keras.Model, path: Path, inputs: Arrays) -> None:
+        specs = signature(graph, length=self.params.length)
+        return {name: _fixed(value, specs[name].shape[1:], padding.get(name, 0)) for name, value in inputs.items()}
+
+    def write(self, graph: "keras.Model", path: Path, inputs: Arrays) -> None:
         self.one_by_one = not write_litert(graph, path, self.params.quantize, self.params.length, inputs)
 
     def open(self, path: Path) -> Run:
         return open_litert(path)
 
 
+def _fixed(value: np.ndarray, sizes: Any, padding: object) -> np.ndarray:
+    """A batch cut or padded to these sizes."""
+    shape = (len(value), *sizes)
+    region = tuple(slice(min(a, b)) for a, b in zip(shape, value.shape, strict=True))
+    fixed = np.full(shape, padding, value.dtype)
+    fixed[region] = value[region]
+    return fixed
+
+
 def write_litert(
-    graph: keras.Model, path: Path, quantize: Quantize | None, length: int | None, examples: Arrays
+    graph: "keras.Model", path: Path, quantize: Quantize | None, length: int | None, examples: Arrays
 ) -> bool:
     """Converts a graph to a LiteRT file with the signature `serving_default`.
 
@@ -56,13 +61,15 @@ def write_litert(
         graph: the model.
         path: the file to write.
         quantize: float16 weights, 8-bit weights (dynamic), or 8-bit weights and activations (int8).
-        length: what takes the place of variable axes.
+        length: the size of variable axes.
         examples: inputs that int8 measures the range of activations with.
 
     Returns:
         Whether the file takes batches of any size; else it takes one sample at a time.
     """
-    variable = variable_inputs(graph)
+    from scena.prediction.formats.saved_model import signature
+
+    variable = [name for name, spec in signature(graph).items() if None in spec.shape.as_list()[1:]]
     if variable and length is None:
         raise ConversionError(
             f"LiteRT needs inputs of a fixed size, but {', '.join(map(repr, variable))} of {graph.name!r} has a variable axis. "
@@ -83,8 +90,12 @@ def write_litert(
 
 
 def _convert(
-    graph: keras.Model, batch: int | None, length: int | None, quantize: Quantize | None, examples: Arrays
+    graph: "keras.Model", batch: int | None, length: int | None, quantize: Quantize | None, examples: Arrays
 ) -> bytes:
+    import tensorflow as tf
+
+    from scena.prediction.formats.saved_model import by_name, signature
+
     with tempfile.TemporaryDirectory() as folder, quiet(), convertible():
         module = tf.Module()
         module.variables_of_graph = [variable.value for variable in graph.variables]
@@ -92,30 +103,32 @@ def _convert(
         try:
             tf.saved_model.save(module, folder, signatures={"serving_default": serve})
             converter = tf.lite.TFLiteConverter.from_saved_model(folder)
-            _set_quantization(converter, quantize, examples)
+            if quantize is not None:
+                converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            if quantize == "float16":
+                converter.target_spec.supported_types = [tf.float16]
+            if quantize == "int8":
+                converter.representative_dataset = lambda: _rows(examples)
             converted: bytes = converter.convert()
         except Exception as error:  # the converter raises several kinds
             raise ConversionError(f"{graph.name!r} cannot be converted to LiteRT: {_reason(error)}") from error
         return converted
 
 
-def _set_quantization(converter: Any, quantize: Quantize | None, examples: Arrays) -> None:
-    if quantize is None:
-        return
-    converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    if quantize == "float16":
-        converter.target_spec.supported_types = [tf.float16]
-    if quantize == "int8":
+def _rows(examples: Arrays) -> Iterator[Arrays]:
+    for row in range(len(next(iter(examples.values())))):
+        yield {name: values[row : row + 1] for name, values in examples.items()}
 
-        def rows() -> Iterator[Arrays]:
-            for row in range(len(next(iter(examples.values())))):
-                yield {name: values[row : row + 1] for name, values in examples.items()}
 
-        converter.representative_dataset = rows
+def _reason(error: Exception) -> str:
+    missing = sorted(set(re.findall(r"'?tf\.(\w+)'? op", str(error))))
+    if missing:
+        return f"LiteRT has no operation {', '.join(missing)} (or not with these shapes)."
+    return first_line(error)[:300]
 
 
 def open_litert(path: Path) -> Run:
-    """The converted model."""
+    """The model of a file."""
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError as error:
@@ -129,11 +142,3 @@ def open_litert(path: Path) -> Run:
             return dict(runner(**inputs))
 
     return run
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).strip()
-    missing = sorted(set(re.findall(r"'?tf\.(\w+)'? op", text)))
-    if missing:
-        return f"LiteRT has no operation {', '.join(missing)} (or not with these shapes)."
-    return (text or type(error).__name__).splitlines()[0][:300]

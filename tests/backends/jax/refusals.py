@@ -9,7 +9,7 @@ import keras
 from scena.backends.jax.engine import JaxEngine, JaxPredictor
 from scena.data.spec import ArraySpec
 from scena.errors import ScenaError
-from scena.prediction.export import write_graph_saved_model
+from scena.prediction.formats.saved_model import write_saved_model
 
 
 class OwnStep(keras.Model):
@@ -41,7 +41,7 @@ def ask(_: list[str]) -> None:
     for attempt in (
         lambda: JaxEngine(OwnStep(), {"x": ArraySpec((3,), "float32")}, {}),
         lambda: JaxPredictor(graph(keras.layers.Dense(2)), {"name": ArraySpec((), "str")}),
-        lambda: write_graph_saved_model(Path("never"), graph(CountsTheBatch())),
+        lambda: write_saved_model(Path("never"), graph(CountsTheBatch())),
     ):
         try:
             attempt()
