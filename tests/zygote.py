@@ -22,8 +22,8 @@ SCENA = "scena.commands.main:main"
 NEEDED = """scena.commands.main scena.commands.model.lav scena.commands.model.predict scena.commands.run.resume scena.commands.run.train
 scena.backends.tensorflow.backend scena.backends.tensorflow.engine scena.data.engines.automatic scena.data.engines.workers.engine
 scena.evaluation.lav scena.prediction.predictor scena.scenario.exporting scena.scenario.verifying scena.training.callbacks.best
-scena.training.callbacks.epoch_table scena.training.callbacks.history scena.training.callbacks.progress
-scena.training.callbacks.tensorboard scena.training.callbacks.tensorboard_extras scena.training.schedules.schedules
+scena.training.callbacks.history scena.training.callbacks.progress scena.training.callbacks.tensorboard
+scena.training.schedules.schedules
 scena.training.trainer tensorboard.summary.writer.event_file_writer safetensors.numpy""".split()
 """What trainings and predictions import late: one import here is a quarter of a second less in each process."""
 

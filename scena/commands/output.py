@@ -49,7 +49,7 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
         json_file: the file.
         nothing: what is printed if there is no value at all.
     """
-    from scena.model.tensorboard_data import plain_result  # late: it needs numpy, `--help` does not
+    from scena.model.tensorboard import plain_result  # late: it needs numpy, `--help` does not
 
     text = json.dumps(plain_result(results), indent=1, ensure_ascii=False)
     if json_file is not None and str(json_file) == "-":
@@ -68,7 +68,7 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
 
 def _number(value: Any) -> str:
     """A result for a table: six digits of a number, nothing where there is none."""
-    from scena.model.tensorboard_data import plain_result
+    from scena.model.tensorboard import plain_result
 
     value = plain_result(value)
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -16,9 +16,9 @@ from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
 from scena.model.measures.traced_checks import check_labels, label_counts
-from scena.model.tensorboard_data import split_results
+from scena.model.tensorboard import split_results
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.callbacks.foreign import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook
+from scena.training.callbacks.keras_callbacks import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook
 from scena.training.checkpoint.state import TrainingState
 from scena.training.numerics import HINT, explaining_step
 from scena.training.run import TrainingRun

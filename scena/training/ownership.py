@@ -15,7 +15,6 @@ from typing import Any
 from scena.errors import TrainingError
 from scena.storage.durable import write_file
 from scena.storage.run_layout import DIRECTORIES, OWNER_FILE, PARAMS_FILE, RunPaths, run_paths, step_of
-from scena.training.checkpoint.event_files import cut_back
 from scena.training.directory import locked, withdraw
 
 
@@ -109,6 +108,8 @@ def _claim(stack: ExitStack, place: Path, flag: str, directory: Path, params: An
 
 def release(directory: Path, params: Any) -> None:
     """Releases the directories of a run that failed before its first step."""
+    from scena.training.callbacks.event_files import cut_back  # late: it needs TensorFlow
+
     for place in _claims(directory, params).values():
         (place / OWNER_FILE).unlink(missing_ok=True)
         if place == run_paths(directory, params).logs.resolve():

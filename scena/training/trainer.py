@@ -18,9 +18,9 @@ from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import run_paths
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.best import BestModel
-from scena.training.callbacks.event_writers import DISK_ERRORS, reason
-from scena.training.callbacks.foreign import check_callbacks, continue_logs
+from scena.training.callbacks.event_files import DISK_ERRORS, disk_reason
 from scena.training.callbacks.history import HistoryWriter
+from scena.training.callbacks.keras_callbacks import check_callbacks, continue_logs
 from scena.training.callbacks.progress import ProgressDisplay
 from scena.training.checkpoint.resume import Resumption
 from scena.training.checkpoint.state import TrainingState
@@ -241,7 +241,7 @@ class Trainer:
             self._write_exports(run)
         except DISK_ERRORS as error:
             raise TrainingError(
-                f"The training is finished, but its exports cannot be written: {reason(error)}. "
+                f"The training is finished, but its exports cannot be written: {disk_reason(error)}. "
                 f"Write them later with: {_resume_command(run)}"
             ) from error
         logger.info("Done: %s", run.directory)
@@ -264,9 +264,9 @@ class Trainer:
                     code=run.code,
                 )
         if self.best is not None:
-            disk, check = self.best.disk, None
+            check = None
             if verification is not None:
-                check = verification.of_saved_models(run.paths.best, disk.expected, known=disk.verified)
+                check = verification.of_saved_models(run.paths.best, self.best.expected, known=self.best.verified)
             self.scenario.complete_export(run.built, run.paths.best, check)
 
 

@@ -21,7 +21,7 @@ from scena import (
 )
 from scena.commands.main import main
 from scena.errors import ScenaError
-from scena.model.tensorboard_data import AudioData, HistogramData, ImageData, PRCurveData, TextData
+from scena.model.tensorboard import AudioData, HistogramData, ImageData, PRCurveData, TextData
 from scena.params import param
 from tests.evaluation.exporting import export
 from tests.evaluation.test_lav import lav_params

@@ -103,7 +103,7 @@ def test_lost_logs_do_not_end_a_training(
     ballast.unlink()
     assert child.wait() == 0, child.text
     assert child.text.count("Cannot write TensorBoard's events to") == 1
-    assert "No space left on device. The training goes on; its curves will have a gap." in child.text
+    assert "No space left on device. The training continues; its curves will have a gap." in child.text
     assert "TensorBoard's events can be written again." in child.text
     assert "Traceback" not in child.text
     curves = scalars(logs / "tensorboard")  # every record in every file is whole

@@ -13,7 +13,7 @@ import pytest
 
 from scena.errors import CheckpointError
 from scena.storage.run_layout import MANIFEST
-from scena.training.checkpoint.event_files import cut_back
+from scena.training.callbacks.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
 from tests.faults import saver
 

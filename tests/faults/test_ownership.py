@@ -14,7 +14,7 @@ from scena.storage.checksums import keep_foreign, seal_tree
 from scena.storage.durable import replace_directory, write_file
 from scena.storage.location import Location
 from scena.storage.run_layout import DIRECTORIES, MANIFEST, OWNER_FILE
-from scena.training.checkpoint.event_files import cut_back
+from scena.training.callbacks.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.directory import create_directory
 from scena.training.ownership import claimed, paths_outside, release

@@ -11,7 +11,7 @@ from keras import ops
 
 from scena import ScenarioBaseParams
 from scena.errors import ModelError, TrainingError
-from scena.training.callbacks.epoch_table import format_table, format_times
+from scena.training.callbacks.history import format_table, format_times
 from tests.toy.model import ToyGraph, ToyModel
 from tests.toy.params import ToyModelParams, ToyScenarioParams
 from tests.toy.scenario import ToyScenario

@@ -20,7 +20,7 @@ from scena.evaluation.report.plots import (
     png,
     themed_svg,
 )
-from scena.model.tensorboard_data import plain_result
+from scena.model.tensorboard import plain_result
 from scena.pages.layout import Cell, card, details, escaped, grid, plot, render_page, section, table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from scena.errors import ModelError
-from scena.model.tensorboard_data import TensorBoardData
+from scena.model.tensorboard import TensorBoardData
 
 
 @dataclass(frozen=True)

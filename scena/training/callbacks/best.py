@@ -1,36 +1,53 @@
-"""Keeping the best model of a training in OUTPUT_DIR/best."""
+"""The best model of a training, in OUTPUT_DIR/best: always complete, and always that of the checkpoint a run resumes from."""
 
+import errno
 import logging
+import os
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.errors import TrainingError
+from scena.storage.checksums import DamagedFileError, keep_foreign, seal, verify_tree
+from scena.storage.durable import link_tree, recover_directory, replace_directory
+from scena.storage.run_layout import BEST, EXPORT_FILE, MANIFEST
 from scena.training.callbacks.monitored import MonitoredCallback
-from scena.training.checkpoint.best_model import BestModelDirectory
+
+if TYPE_CHECKING:
+    from scena.model.built import Snapshot
 
 logger = logging.getLogger(__name__)
 
 
 class BestModel(MonitoredCallback):
-    """Exports the model whenever the value that decides is better than ever before."""
+    """Exports the model whenever the monitored value is better than ever before, and links the export into checkpoints.
+
+    A full disk does not end the training: the weights stay in memory until they can be written. Until then no checkpoint is
+    taken, because its best model would be missing.
+    """
 
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
         self.value: float | None = None
         self.epoch: int | None = None
+        self.step: int | None = None
+        self.expected: Any = None
+        """Outputs of the best model for some samples, if this process wrote it."""
+        self.verified = False
+        """Whether the export was read back since it was last written."""
+        self._first = True
+        self._unwritten: tuple[Snapshot, dict[str, Any]] | None = None
 
-    def set_run(self, run: Any) -> None:
-        """Reads what "best" means, and where the model goes."""
-        super().set_run(run)
-        self.disk = BestModelDirectory(run)
+    @property
+    def path(self) -> Path:
+        """The directory of the best model."""
+        return self.run.paths.best
 
     def inside_epoch(self, logs: dict[str, float]) -> None:
-        """Compares a validation inside an epoch with the best so far."""
         if self.source != "train":
             self._compare(self.run.progress.epoch, {**self.run.progress.logs, **logs})
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        """Compares this epoch with the best so far."""
         self._compare(epoch, logs or {})
 
     def _compare(self, epoch: int, logs: dict[str, float]) -> None:
@@ -40,35 +57,98 @@ class BestModel(MonitoredCallback):
         self.value, self.epoch = value, epoch + 1
         logger.info("New best model: %s = %.6g in epoch %d", self.key, value, epoch + 1)
         with self.run.averaged_weights():
-            self.disk.write({"epoch": epoch + 1, "step": self.run.progress.step, "best": self.key, **logs})
+            self._write({"epoch": epoch + 1, "step": self.run.progress.step, "best": self.key, **logs})
+
+    def _write(self, result: dict[str, Any]) -> None:
+        self._unwritten = None
+        self.step = self.run.progress.step
+        self.expected = self.run.verification.expect() if self.run.verification is not None else None
+        try:
+            self._export(result)
+        except OSError as error:
+            self._unwritten = self.run.built.snapshot(), result
+            logger.warning(
+                "Cannot write the best model to %s: %s. It is kept in memory; the next checkpoint retries.",
+                self.path,
+                error.strerror or error,
+            )
+
+    def _export(self, result: dict[str, Any]) -> None:
+        run = self.run
+        check = run.verification.of_export(self.path, self.expected) if run.verification and self._first else None
+        run.scenario.export(
+            run.built, self.path, run.params, saved_model=False, check=check, result=result, code=run.code
+        )
+        self.verified, self._first = check is not None, False
+
+    def _retry(self) -> None:
+        """Writes a best model that could not be written before; raises OSError if it still cannot."""
+        if self._unwritten is None:
+            return
+        best, result = self._unwritten
+        now = self.run.built.snapshot()
+        try:
+            best.put_back()
+            self._export(result)
+        finally:
+            now.put_back()
+        self._unwritten = None
+        logger.info("The best model is written now: %s", self.path)
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
-        """Writes what could not be written before; a training must not end without its best model."""
         try:
-            self.disk.retry()
-        except OSError as error:
-            raise TrainingError(f"Cannot write the best model to {self.disk.path}: {error}.") from error
+            self._retry()
+        except OSError as error:  # a training must not end without its best model
+            raise TrainingError(f"Cannot write the best model to {self.path}: {error}.") from error
 
     def add_files(self, directory: Path) -> None:
-        """Puts the best model into the checkpoint."""
-        self.disk.add_to(directory)
+        self._retry()
+        if self.step is None:
+            return
+        if not (self.path / EXPORT_FILE).is_file():
+            raise FileNotFoundError(errno.ENOENT, "the best model is no longer there", str(self.path))
+        link_tree(self.path, directory / BEST)
 
     def pinned_step(self) -> int | None:
-        """The checkpoint of the best model stays, so that a run can go on from it."""
-        return self.disk.step
+        return self.step
 
     def state(self) -> dict[str, Any]:
-        """The best value so far, its epoch and its step."""
-        return {"value": self.value, "epoch": self.epoch, "step": self.disk.step, "by": self.by}
+        return {"value": self.value, "epoch": self.epoch, "step": self.step, "by": self.by}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes them back, and brings the directory back to the best model of that time."""
-        self.value, self.epoch = state["value"], state["epoch"]
-        self.disk.go_back(state["step"])
+        self.value, self.epoch, self.step = state["value"], state["epoch"], state["step"]
+        self._restore_directory()
         if state.get("by", self.by) != self.by:
             logger.info("The best model is chosen by %s from now on, before: %s.", self.by, state["by"])
             self.value = None
 
+    def _restore_directory(self) -> None:
+        recover_directory(self.path)
+        if self.step is None:
+            self.reset()
+            return
+        stored = (self.run.resumed_from or Path()) / BEST
+        if not (stored / EXPORT_FILE).is_file():
+            logger.warning("The checkpoint has no copy of the best model; %s stays unchanged.", self.path)
+            return
+        try:
+            verify_tree(stored.parent, BEST)
+            verify_tree(stored)
+        except DamagedFileError as error:
+            logger.warning("The best model so far cannot be used: %s.", error)
+        current = self.path / EXPORT_FILE
+        if not current.is_file() or current.read_bytes() != (stored / EXPORT_FILE).read_bytes():
+            replace_directory(self.path, lambda aside: self._refill(aside, stored))
+
     def reset(self) -> None:
-        """Removes the directory."""
-        self.disk.remove()
+        if self.path.is_dir():
+            replace_directory(self.path, self._refill)
+            if os.listdir(self.path) == [MANIFEST]:  # no other files are there
+                shutil.rmtree(self.path)
+
+    def _refill(self, aside: Path, stored: Path | None = None) -> None:
+        if stored is None:
+            seal(aside, {})
+        else:
+            link_tree(stored, aside)
+        keep_foreign(self.path, aside)

@@ -35,15 +35,15 @@ class HistoryParams(CallbackParams, abstract=True, builds=".history:HistoryWrite
     """Writes `history.csv`. Part of every training."""
 
 
-class PlateauParams(CallbackParams, abstract=True, builds=".plateau:PlateauWatcher"):
+class PlateauParams(CallbackParams, abstract=True, builds=".monitored:PlateauWatcher"):
     """Lowers the rate of `--learning_rate ReduceOnPlateau`."""
 
 
-class EpochTableParams(CallbackParams, abstract=True, builds=".epoch_table:EpochTable"):
+class EpochTableParams(CallbackParams, abstract=True, builds=".history:EpochTable"):
     """Logs a table of the epochs when a training ends. Part of every training."""
 
 
-class ProfilerParams(CallbackParams, builds=".tensorboard_extras:Profiler"):
+class ProfilerParams(CallbackParams, builds=".tensorboard:Profiler"):
     """Records some steps for TensorBoard's Profile tab."""
 
     steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
@@ -58,7 +58,7 @@ def check_steps(name: str, steps: list[int]) -> None:
         raise ValueError(f"{name} are the first and the last step, such as 10 29; received {steps}")
 
 
-class EarlyStoppingParams(CallbackParams, builds=".early_stopping:EarlyStopping"):
+class EarlyStoppingParams(CallbackParams, builds=".monitored:EarlyStopping"):
     """When to stop before the last epoch, by the value that decides about the best model."""
 
     n_to_go: int = param(0, ge=0, help="stop after so many epochs without improvement (0: never)", common=True)

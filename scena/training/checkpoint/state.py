@@ -22,7 +22,7 @@ from scena.model.state.layer_state import Layers, LayerState, decode, encode
 from scena.model.state.variables import global_seed_variables, variable_views
 from scena.storage.tensor_file import Array
 from scena.training.callbacks.base import TrainerCallback
-from scena.training.checkpoint.callback_state import KerasCallbackState
+from scena.training.callbacks.keras_callbacks import KerasCallbackState
 from scena.training.checkpoint.param_changes import compare
 from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState, VariableEntry
 from scena.training.checkpoint.writer import CheckpointWriter

@@ -23,9 +23,9 @@ from scena.model.measures.bad_data import not_finite
 from scena.model.measures.batch_checks import FURTHER, mistaken_logits, padding_effects
 from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
 from scena.model.state.variables import global_seed_variables
-from scena.model.tensorboard_data import split_results
+from scena.model.tensorboard import split_results
 from scena.model.training_model import TrainingModel
-from scena.training.callbacks.foreign import check_monitors
+from scena.training.callbacks.keras_callbacks import check_monitors
 from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.loop import stacked
 from scena.training.numerics import explaining_step

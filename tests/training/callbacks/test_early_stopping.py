@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scena.training.callbacks.early_stopping import EarlyStopping
+from scena.training.callbacks.monitored import EarlyStopping
 from scena.training.callbacks.params import EarlyStoppingParams
 from scena.training.prepare import prepare_run
 from scena.training.trigger import Trigger

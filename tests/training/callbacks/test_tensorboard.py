@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from scena import Evaluator, GraphBase, Sample, TensorBoardWriter, add_tensorboard
 from scena.commands.main import main
 from scena.errors import ModelError
-from scena.model.tensorboard_data import (
+from scena.model.tensorboard import (
     AudioData,
     HistogramData,
     ImageData,

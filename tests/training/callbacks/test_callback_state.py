@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from scena.training.checkpoint.callback_state import KerasCallbackState
+from scena.training.callbacks.keras_callbacks import KerasCallbackState
 
 
 def epochs(callback: keras.callbacks.Callback, values: list[float]) -> None:

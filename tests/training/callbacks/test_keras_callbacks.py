@@ -10,7 +10,7 @@ import keras
 import pytest
 
 from scena.errors import TrainingError
-from scena.training.callbacks.foreign import check_callbacks
+from scena.training.callbacks.keras_callbacks import check_callbacks
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params, trained_weights, weights_hash
 
@@ -116,7 +116,7 @@ def test_a_csv_log_repeats_no_epoch_of_a_run_that_was_cut_off(tmp_path: Path) ->
     [
         (lambda: C.BackupAndRestore("backup"), "BackupAndRestore cannot be used here: .*`scena resume` continues"),
         (lambda: C.SwapEMAWeights(), "SwapEMAWeights cannot be used here: .*--trainer.ema_decay"),
-        (lambda: C.ProgbarLogger(), "ProgbarLogger cannot be used here: .*leave it out"),
+        (lambda: C.ProgbarLogger(), "ProgbarLogger cannot be used here: .*remove it"),
         (lambda: C.LearningRateScheduler(lambda epoch: 0.1), "LearningRateScheduler .*follows --learning_rate here"),
         (lambda: C.ReduceLROnPlateau(), "ReduceLROnPlateau .*train with --learning_rate ReduceOnPlateau"),
         (lambda: C.ModelCheckpoint("model.keras"), "ModelCheckpoint cannot save .*save_weights_only=True"),

@@ -1,9 +1,12 @@
-"""TensorBoard's writers on a disk that may be full: events get lost then, with a warning, and never a training.
+"""TensorBoard's event files: written on a disk that may be full, and truncated to their size at a checkpoint after a crash.
 
-A record that was cut off would hide all after it from TensorBoard, so it is removed, and writing goes on in a new file.
+A full disk loses events, with a warning, and never ends a training. A half-written record would hide all events after it from
+TensorBoard, so it is removed, and a new file continues. Only files found in the directory are touched, never a path that a
+checkpoint names.
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.training.checkpoint.event_files import remove_half_written
+from scena.data.records.framing import OVERHEAD, RecordError, record_at
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +33,7 @@ DISK_ERRORS = (
 
 
 class EventWriters:
-    """A writer for each curve, made when it is first used.
+    """A writer for each curve, created when it is first used.
 
     Args:
         directory: each writes into the folder of its name in there.
@@ -55,7 +58,7 @@ class EventWriters:
                 yield
             if writer is not None and flush:
                 writer.flush()
-                self._worked(name)
+                self._recovered(name)
         except DISK_ERRORS as error:
             self._give_up(name, error)
 
@@ -66,7 +69,7 @@ class EventWriters:
                 pass
 
     def close(self) -> None:
-        """Closes the files."""
+        """Flushes and closes all files."""
         self.flush()
         for writer in self._writers.values():
             with suppress(*DISK_ERRORS):
@@ -88,25 +91,72 @@ class EventWriters:
                 writer.close()
         del writer
         with suppress(OSError):
-            remove_half_written(self.directory / name)
+            _remove_half_written(self.directory / name)
         if not self._failed:
             logger.warning(
-                "Cannot write TensorBoard's events to %s: %s. The training goes on; its curves will have a gap.",
+                "Cannot write TensorBoard's events to %s: %s. The training continues; its curves will have a gap.",
                 self.directory / name,
-                reason(error),
+                disk_reason(error),
             )
         self._failed.add(name)
 
-    def _worked(self, name: str) -> None:
+    def _recovered(self, name: str) -> None:
         if name in self._failed:
             self._failed.remove(name)
             if not self._failed:
                 logger.info("TensorBoard's events can be written again.")
 
 
-def reason(error: Exception) -> str:
-    """What the system says, without what TensorFlow puts around it."""
+def disk_reason(error: Exception) -> str:
+    """The system's message, without what TensorFlow adds to it."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     first = str(getattr(error, "message", error)).splitlines()[0]
     return first.rpartition("; ")[2] or type(error).__name__
+
+
+def event_sizes(directory: Path) -> dict[str, int]:
+    """The size of each event file below a directory, by its path inside it."""
+    return {path.relative_to(directory).as_posix(): path.stat().st_size for path in _event_files(directory)}
+
+
+def cut_back(directory: Path, sizes: dict[str, int]) -> None:
+    """Removes what was written after the sizes were taken, so that a resumed run writes nothing twice."""
+    found = set()
+    for path in _event_files(directory):
+        name = path.relative_to(directory).as_posix()
+        size = sizes.get(name)
+        found.add(name)
+        if size is None:
+            path.unlink()
+        elif path.stat().st_size > size:
+            os.truncate(path, size)
+        elif path.stat().st_size < size:
+            logger.warning("%s is shorter than at the checkpoint: curves in TensorBoard will have a gap.", path)
+    for name in sorted(set(sizes) - found):
+        logger.warning("TensorBoard's %s is missing: its curves start at the checkpoint.", name)
+
+
+def _remove_half_written(folder: Path) -> None:
+    """Truncates the newest event file of a folder after its last complete record; removes it if it has none."""
+    newest = max(_event_files(folder), key=lambda path: path.stat().st_mtime_ns, default=None)
+    if newest is None:
+        return
+    data, offset = newest.read_bytes(), 0
+    with suppress(RecordError):
+        while offset < len(data):
+            offset += OVERHEAD + len(record_at(data, offset, str(newest)))
+    if offset == 0:
+        newest.unlink()
+    elif offset < len(data):
+        os.truncate(newest, offset)
+
+
+def _event_files(directory: Path) -> Iterator[Path]:
+    if directory.is_symlink():
+        return
+    for folder, _, files in os.walk(directory, followlinks=False):
+        for name in sorted(files):
+            path = Path(folder, name)
+            if "tfevents" in name and path.is_file() and not path.is_symlink():
+                yield path
