@@ -29,7 +29,7 @@ def load_font(name: str, size: int) -> Any:
     """One of the fonts inside the matplotlib package, which is not imported."""
     package = importlib.util.find_spec("matplotlib")
     if package is None or package.origin is None:
-        raise DataError("The rendered lines need the fonts of matplotlib: pip install 'scena[examples]'.")
+        raise DataError("The rendered lines need the fonts of matplotlib: pip install 'scena[plot]'.")
     return ImageFont.truetype(str(Path(package.origin).parent / "mpl-data" / "fonts" / "ttf" / name), size)
 
 

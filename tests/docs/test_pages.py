@@ -45,6 +45,22 @@ def test_every_block_names_its_language() -> None:
     assert not [block.place for blocks in BLOCKS.values() for block in blocks if not block.language]
 
 
+WIDEST = 100
+"""Characters of code that fit beside both sidebars of a window of 1280 px."""
+
+
+def test_code_fits_into_a_window_of_1280_px() -> None:
+    """Longer lines wrap. Copied files may, as their formatter allows more, and so may output."""
+    wide = []
+    for block in (block for blocks in BLOCKS.values() for block in blocks):
+        if not (block.title and repository_text(block.title)):
+            lines = [
+                line for line in block.code.splitlines() if block.language != "console" or line[:2] in ("$ ", "  ")
+            ]
+            wide += [f"{block.place}: {line}" for line in lines if len(line) > WIDEST]
+    assert not wide, "\n".join(wide)
+
+
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages.browser import browser, needs_chromium
+
 ROOT = Path(__file__).parents[2]
 CHAPTERS = """quickstart tutorial recipes/index
 installation parameters scenario data pipeline model graph training evaluation prediction devices
@@ -58,9 +60,41 @@ def test_every_chapter_is_there_and_can_be_searched(site: Path) -> None:
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
-    page = (site / "index.html").read_text(encoding="utf-8")
-    assert 'src="http' not in page
-    assert "fonts.googleapis" not in page
+    for path in site.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert not re.search(r'(src|rel="stylesheet" href)="(https?:)?//', page), path
+        assert "fonts.googleapis" not in page
+
+
+@needs_chromium
+def test_the_search_works_in_pages_opened_from_disk(site: Path, tmp_path: Path) -> None:
+    """Without a server a browser neither fetches the index nor starts a worker."""
+    with browser(tmp_path) as page:
+        page.resize(1280)
+        page.open((site / "howto/gpus.html").as_uri())
+        page.click(".md-search__input")
+        page.write(".md-search__input", "gradient accumulation")
+        assert "matching documents" in page.text(".md-search-result__meta", "matching")
+        assert "accumulation" in page.text(".md-search-result__list", "accumulation")
+        page.click(".md-search-result__link")
+        assert page.run("return location.href").startswith(site.as_uri())
+        assert "accumulat" in page.text("article", "accumulat")
+
+
+@pytest.mark.long
+@needs_chromium
+def test_no_page_scrolls_sideways_at_1280_px(site: Path, tmp_path: Path) -> None:
+    wide = {}
+    with browser(tmp_path) as page:
+        page.resize(1280)
+        for path in sorted(site.rglob("*.html")):
+            page.open(path.as_uri())
+            scrolling = (
+                "[...document.querySelectorAll('html, pre, pre > code')].filter(e => e.scrollWidth > e.clientWidth)"
+            )
+            if found := page.run(f"return {scrolling}.map(e => e.innerText.slice(0, 80))"):
+                wide[path.name] = found
+    assert not wide
 
 
 def home(package: str, name: str, stubs: dict[str, dict[str, str]]) -> str:

@@ -68,10 +68,14 @@ class Browser:
         found = self.call("POST", "/element", using="css selector", value=selector)
         self.call("POST", f"/element/{found[ELEMENT]}/click")
 
+    def write(self, selector: str, text: str) -> None:
+        """Types into a field."""
+        found = self.call("POST", "/element", using="css selector", value=selector)
+        self.call("POST", f"/element/{found[ELEMENT]}/value", text=text)
+
     def choose_file(self, selector: str, path: Path) -> None:
         """Puts a file into a file input."""
-        found = self.call("POST", "/element", using="css selector", value=selector)
-        self.call("POST", f"/element/{found[ELEMENT]}/value", text=str(path))
+        self.write(selector, str(path))
 
     def text(self, selector: str, wanted: str) -> str:
         """The text of an element, once it contains what is wanted."""
