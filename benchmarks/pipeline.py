@@ -115,14 +115,18 @@ def draw(ratios: dict[Cell, dict[str, float]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(ratios), figsize=(3 * len(ratios), 3.2), sharey=True, squeeze=False)
-    for axis, ((task, weight), values) in zip(axes[0], ratios.items(), strict=True):
+    rows, columns = -(-len(ratios) // 3), min(3, len(ratios))
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(3.3 * columns, 2.9 * rows), sharex=True, sharey=True, squeeze=False
+    )
+    for axis, ((task, weight), values) in zip(axes.flat, ratios.items(), strict=False):
         names = [name for name in values if name != "plain loop"]
-        colours = ["#2a6f97" if name.startswith("scena") else "#bbbbbb" for name in names]
-        axis.barh(names[::-1], [values[name] for name in names[::-1]], color=colours[::-1])
-        axis.axvline(1, color="black", linewidth=0.8)
-        axis.set_title(f"{task} {weight}", fontsize=9)
-    figure.supxlabel("speed relative to a plain loop", fontsize=9)
+        colors = ["#2a6f97" if name.lower().startswith("scena") else "#b8bec6" for name in names]
+        axis.barh(names[::-1], [values[name] for name in names[::-1]], color=colors[::-1])
+        axis.axvline(1, color="#444", linewidth=0.8)
+        axis.set_title(f"{task} {weight}", fontsize=10)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel("speed relative to a plain loop", fontsize=10)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
