@@ -32,11 +32,6 @@ class Block:
     def place(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
-    @property
-    def is_included(self) -> bool:
-        """The code comes from a file of the repository when the site is built, and is tested there."""
-        return "--8<--" in self.code
-
     def padded(self) -> str:
         """The code behind as many empty lines as stand above it, so that a traceback points into the page."""
         return "\n" * (self.line - 1) + self.code

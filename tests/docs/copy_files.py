@@ -12,7 +12,7 @@ def copy_files(page: Path) -> None:
     for fence in reversed(list(FENCE.finditer(text))):
         title = TITLE.search(fence["info"])
         original = repository_text(title[1]) if title else None
-        if original is not None and "--8<--" not in fence["code"]:
+        if original is not None:
             code = textwrap.indent(original, fence["indent"])
             text = text[: fence.start("code")] + code + text[fence.end("code") :]
     if text != page.read_text(encoding="utf-8"):

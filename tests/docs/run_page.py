@@ -27,7 +27,7 @@ def run_page(arguments: list[str]) -> None:
     module = types.ModuleType("page")
     sys.modules["page"] = module  # classes defined on the page know where they come from
     for block in read_blocks(page):
-        if block.no_test is not None or block.is_included:
+        if block.no_test is not None:
             continue
         if block.title is not None:
             place_file(block)

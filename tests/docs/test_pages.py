@@ -41,6 +41,11 @@ def test_few_blocks_are_not_tested_and_each_says_why() -> None:
     assert len(untested) <= MOST_UNTESTED, [block.place for block in untested]
 
 
+def test_pages_show_real_code_when_read_as_markdown() -> None:
+    """An include is resolved only where the site is built."""
+    assert not [page for page in PAGES if "--8<--" in page.read_text(encoding="utf-8")]
+
+
 def test_every_block_names_its_language() -> None:
     assert not [block.place for blocks in BLOCKS.values() for block in blocks if not block.language]
 

@@ -45,7 +45,7 @@ def test_each_broken_link_is_a_warning_that_fails_the_build(tmp_path: Path) -> N
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/index.md").write_text("# Page\n\n" + "".join(f"[a link]({link})\n" for link in links))
     config = tmp_path / "mkdocs.yml"
-    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nnav: [index.md]\nnot_in_nav: ''\n")
+    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nnav: [index.md]\nnot_in_nav: ''\nhooks: []\n")
     done = build(config, tmp_path / "site")
     assert done.returncode != 0
     warnings = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
