@@ -33,16 +33,16 @@ LEARNED = 0.01
 STEPS = {
     "examples.tutorial.min": 5000,
     "examples.tutorial.full": 5000,
-    "examples.tabular": 11000,
+    "examples.tabular": 10000,
     "examples.tagging": 800,
     "examples.imageclassification": 500,
     "examples.seq2seq": 640,
     "examples.atr": 256,
     "examples.faces": 160,
-    "examples.text.finetuningbert": 64,
-    "examples.template.general": 10000,
-    "examples.template.listfile": 10000,
-    "examples.template.table": 10000,
+    "examples.text.finetuningbert": 56,
+    "examples.template.general": 50000,
+    "examples.template.listfile": 30000,
+    "examples.template.table": 50000,
 }
 """Steps of each training."""
 COUNTED = 8
