@@ -10,7 +10,7 @@ import numpy as np
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.state.variables import global_seed_variables
-from scena.model.tensorboard_data import split_results
+from scena.model.tensorboard import split_results
 from scena.terminal import Move
 from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.checkpoint.state import describe_variables, read_variables, variable_groups, write_variables
