@@ -218,9 +218,12 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
     found = not_finite(first)
     if found:
         logger.warning("The training data is not finite: %s.", found)
-    for line in mistakes(run.model, first.inputs, first.targets):
+    with backend().fast_loops():
+        lines = mistakes(run.model, first.inputs, first.targets)
+        effects = padding_effects(run.model, run.built.data, first.inputs, first.targets)
+    for line in lines:
         logger.warning("%s", line)
-    for name, (value, padded) in padding_effects(run.model, run.built.data, first.inputs, first.targets).items():
+    for name, (value, padded) in effects.items():
         logger.warning(
             "Padding counts in %r: it changes from %.4g to %.4g when the samples of a batch are padded by %d more, so it depends on the "
             "batch size. Mask the padding.",
