@@ -41,6 +41,8 @@ class Trials:
         self._run = run
         self._progress = progress
         self._lav: LAV | None = None
+        self.measure = "val_loss"
+        """What `validate` returns."""
         self._first = {name: np.array(value) for name, value in read_variables(self._groups()).items()}
 
     def reset(self) -> None:
@@ -97,6 +99,7 @@ class Trials:
                 best = self._best()
                 found = best.find(logs if best.source == "val" else self._lav_results())
                 value = math.nan if found is None else found if best.mode == "min" else 1 - found
+                self.measure = best.key if best.mode == "min" else f"1 - {best.key}"
         return value if math.isfinite(value) else math.inf
 
     def _validation_results(self) -> dict[str, float]:
