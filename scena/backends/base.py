@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol
 
 import keras
@@ -120,10 +121,14 @@ class Backend:
         """A function that runs a graph and leaves its variables as they are, also those that a layer changes when it is called."""
 
         def run(inputs: Arrays) -> Arrays:
-            with keras.StatelessScope():
+            with self.fast_loops(), keras.StatelessScope():
                 return _OpByOp(graph).predict(inputs)
 
         return run
+
+    def fast_loops(self) -> AbstractContextManager[None]:
+        """Inside, recurrent layers of a model that runs op by op do not run time step by time step."""
+        return nullcontext()
 
 
 class _OpByOp:

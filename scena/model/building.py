@@ -87,6 +87,8 @@ def check_kept(root: keras.layers.Layer, built: list[keras.layers.Layer]) -> Non
 
 
 _NOTHING = object()
+_SCOPE = "stateless_scope"
+"""Where Keras keeps the `StatelessScope` that is entered."""
 
 
 def _provisional(layer: Any) -> list[tuple[Any, str, Any]]:
@@ -109,9 +111,11 @@ def _eager_builds(built: list[keras.layers.Layer]) -> Iterator[None]:
     """Inside, layers that are called for the first time are built eagerly, although the call itself is symbolic.
 
     Keras builds a layer inside a layer while it traces the outer one. A tensor that the inner layer keeps as an attribute
-    (`Normalization` keeps its mean) would then belong to that trace and could not be used in any other. Variables are not concerned,
-    and their values do not change.
+    (`Normalization` keeps its mean) would then belong to that trace and could not be used in any other. Variables would get their values
+    only afterwards, and the trace would have their initializers at every use, which takes up to half of the time of building a model.
+    The values are the same.
     """
+    from keras.src.backend.common import global_state
     from keras.src.utils.python_utils import is_default
 
     layer_class: Any = keras.layers.Layer
@@ -125,8 +129,13 @@ def _eager_builds(built: list[keras.layers.Layer]) -> Iterator[None]:
         ):  # the latter is built by being traced, with the tensors of this trace
             original(layer, call_spec)
             return
-        with _outside_of_traces():
-            original(layer, call_spec)
+        scope = global_state.get_global_attribute(_SCOPE)
+        global_state.set_global_attribute(_SCOPE, None)
+        try:
+            with _outside_of_traces():
+                original(layer, call_spec)
+        finally:
+            global_state.set_global_attribute(_SCOPE, scope)
 
     layer_class._maybe_build = build
     try:

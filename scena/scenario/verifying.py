@@ -1,8 +1,7 @@
 """Is an export what was trained? It is read back as a prediction reads it, and its outputs are compared with the model's in memory."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -126,7 +125,9 @@ class ExportCheck:
                 continue
             import tensorflow as tf
 
-            with unnoticed(), _unoptimized():
+            from scena.backends.tensorflow.op_by_op import unoptimized
+
+            with unnoticed(), unoptimized():
                 serve = tf.saved_model.load(str(directory / folder)).signatures["serving_default"]
                 run = partial(_serve, serve, expected.inputs, graph)
                 received = run()
@@ -187,20 +188,6 @@ def _serve(serve: Any, inputs: Arrays, graph: str) -> dict[str, Arrays]:
 
     tensors = {key: tf.convert_to_tensor(inputs[key]) for key in serve.structured_input_signature[1]}
     return {graph: {key: np.asarray(value) for key, value in serve(**tensors).items()}}
-
-
-@contextmanager
-def _unoptimized() -> Iterator[None]:
-    """TensorFlow does not optimize functions that are loaded inside: for one run that takes longer than the run."""
-    import tensorflow as tf
-
-    option = "disable_meta_optimizer"
-    before = tf.config.optimizer.get_experimental_options().get(option, False)
-    tf.config.optimizer.set_experimental_options({option: True})
-    try:
-        yield
-    finally:
-        tf.config.optimizer.set_experimental_options({option: before})
 
 
 def _outputs(built: "BuiltModel", inputs: Arrays, runs: dict[str, Callable[[Arrays], Arrays]]) -> dict[str, Arrays]:

@@ -10,7 +10,7 @@ from keras import layers, ops
 
 from scena import ArraySpec, DataBase, DataBaseParams, GraphBase, ModelBase, ModelBaseParams
 from scena.model.built import BuiltModel
-from scena.model.measures.batch_checks import FUNCTIONS, mistaken_logits, used_by_losses
+from scena.model.measures.batch_checks import FUNCTIONS, mistakes, used_by_losses
 
 Tensors = dict[str, Any]
 
@@ -46,7 +46,7 @@ def lines(loss: Callable[[Any, Tensors], Any]) -> list[str]:
     model = Model(ModelBaseParams())
     training = BuiltModel(PointData(DataBaseParams()), model, model.create_root_graph()).training_model()
     x = np.array([[4, -2, 1], [0, 3, -1], [1, 0.5, 2]], "float32")
-    return mistaken_logits(training, {"x": x}, {"y": np.array([0, 1, 0], "int32")})
+    return mistakes(training, {"x": x}, {"y": np.array([0, 1, 0], "int32")})
 
 
 sparse, binary = keras.losses.sparse_categorical_crossentropy, keras.losses.binary_crossentropy

@@ -1,5 +1,7 @@
 """TensorFlow as a backend."""
 
+from contextlib import AbstractContextManager
+
 import keras
 import tensorflow as tf
 
@@ -7,6 +9,7 @@ from scena.backends.base import Backend, Engine, PredictionEngine
 from scena.backends.params import ComputeParams
 from scena.backends.tensorflow.devices import select_devices
 from scena.backends.tensorflow.engine import TensorFlowEngine, TensorFlowPredictor
+from scena.backends.tensorflow.op_by_op import fast_loops
 from scena.data.spec import ArraySpec
 
 
@@ -39,3 +42,6 @@ class TensorFlowBackend(Backend):
         self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False
     ) -> PredictionEngine:
         return TensorFlowPredictor(model, input_specs, eager=eager)
+
+    def fast_loops(self) -> AbstractContextManager[None]:
+        return fast_loops()

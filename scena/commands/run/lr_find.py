@@ -14,8 +14,9 @@ class LrFind(ScenarioCommand):
     First it trains for some batches with a rate that grows from --lowest to --highest, and plots the loss: its fall shows where to
     look. Then it trains at rates around it, half a decade apart, each time from the same weights: briefly at seven rates,
     longer at the better ones, longest at the best and its neighbours. Of rates within a tenth of the lowest loss it suggests the
-    lowest, which gains in longer trainings. All trainings together take --budget. It suggests nothing if the fall does not stand out
-    from the noise, or if the best rate lies at the edge of those that may be tried. Nothing but the plot is written.
+    middle. All trainings together take --budget. If noise hides the fall, the first step is repeated, up to four times. It suggests
+    nothing if the fall still does not stand out, or if the best rate lies at the edge of those that may be tried. Nothing but the plot
+    is written.
     """
 
     name = "lr-find"
@@ -44,7 +45,8 @@ class LrFind(ScenarioCommand):
         if found.trials:
             steps = sum(trial.steps for trial in found.trials)
             print(
-                f"# of {len(found.trials)} trainings with {steps} steps in all (--budget), the lowest loss or within a tenth of it"
+                f"# the middle of the rates within a tenth of the lowest {found.measure}; {len(found.trials)} trainings with {steps} steps "
+                "in all (--budget)"
             )
         else:
             reason = found.note or "--budget 0: no trainings were compared"

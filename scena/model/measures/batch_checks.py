@@ -1,7 +1,8 @@
-"""Checks of losses and metrics on a real batch: padding that counts, and logits where probabilities belong (or the reverse).
+"""Checks of losses and metrics on a real batch: padding that counts, sums over the batch, and logits where probabilities belong.
 
 Samples of different size share a batch and are padded to its largest. A loss that counts the padding depends on the batch size and on
-which samples meet in a batch. A cross-entropy that takes logits for probabilities trains, and badly.
+which samples meet in a batch. A sum over the batch depends on its size, too. A cross-entropy that takes logits for probabilities
+trains, and badly.
 """
 
 import inspect
@@ -20,6 +21,11 @@ FUNCTIONS = ("binary_crossentropy", "categorical_crossentropy", "sparse_categori
 SAMPLES = 4
 FURTHER = 8
 """How much is added to each axis of variable size."""
+TINY = 1e-6
+"""Twice a number below it is hardly another one."""
+
+Batch = dict[str, dict[str, np.ndarray]]
+"""Inputs and targets."""
 
 
 def padding_effects(
@@ -57,11 +63,8 @@ def padding_effects(
     }
 
 
-def _results(model: Any, batch: dict[str, dict[str, np.ndarray]]) -> dict[str, float]:
-    tensors = {
-        kind: {name: keras.ops.convert_to_tensor(value) for name, value in arrays.items()}
-        for kind, arrays in batch.items()
-    }
+def _results(model: Any, batch: Batch) -> dict[str, float]:
+    tensors = _tensors(batch)
     model.reset_metrics()
     model.compute_loss(x=tensors, y_pred=model(tensors, training=False), training=False)
     return {name: float(value) for name, value in model.results().items() if np.ndim(value) == 0}
@@ -86,23 +89,59 @@ def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=2e-5, abs_tol=1e-6) or (math.isnan(one) and math.isnan(other))
 
 
-def mistaken_logits(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> list[str]:
-    """What is wrong with the values that losses and metrics give to cross-entropies, a line for each.
+def mistakes(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> list[str]:
+    """What is wrong with losses and metrics on a few samples, a line for each: logits for probabilities, sums over the batch.
 
     Args:
         model: the training model; it runs op by op.
         inputs: inputs of a real batch.
         targets: its targets.
     """
-    batch = {
-        part: {name: keras.ops.convert_to_tensor(np.asarray(array)[:SAMPLES]) for name, array in arrays.items()}
-        for part, arrays in (("inputs", inputs), ("targets", targets))
-    }
+    batch = {"inputs": _first(inputs), "targets": _first(targets)}
     found: dict[str, None] = {}
     # what fails here fails in the first step too, and is explained there
-    with suppress(Exception), _watched(found):
-        model.measures.compute(batch["inputs"], batch["targets"], model(batch, training=False))
+    with suppress(Exception):
+        with _watched(found):
+            outputs = model(_tensors(batch), training=False)
+            once = _numbers(model, batch, outputs)
+        if once:
+            twice = _numbers(model, *_twice(model, batch, outputs))
+            found |= {
+                f"{name!r} is a sum over the batch: it doubles with the number of samples, so it depends on the batch size. Return a value "
+                "for each sample, or a mean.": None
+                for name, value in once.items()
+                if abs(value) > TINY and math.isclose(twice[name], 2 * value, rel_tol=1e-4)
+            }
     return list(found)
+
+
+def _numbers(model: Any, batch: Batch, outputs: dict[str, Any]) -> dict[str, float]:
+    """Losses and metrics that are one number for the whole batch; those of Keras that are no means may well be sums."""
+    tensors = _tensors(batch)
+    losses, metrics, updates = model.measures.compute(tensors["inputs"], tensors["targets"], outputs)
+    means = {name: value for name, (metric, value, *_) in updates.items() if isinstance(metric, keras.metrics.Mean)}
+    return {name: float(value) for name, value in {**losses, **metrics, **means}.items() if len(np.shape(value)) == 0}
+
+
+def _twice(model: Any, batch: Batch, outputs: dict[str, Any]) -> tuple[Batch, dict[str, Any]]:
+    """The batch and the outputs with each sample twice; outputs without a sample axis are computed anew."""
+    repeated = {part: {name: _repeat(array) for name, array in arrays.items()} for part, arrays in batch.items()}
+    size = len(next(iter(batch["inputs"].values())))
+    if any(tuple(value.shape[:1]) != (size,) for value in outputs.values()):
+        return repeated, model(_tensors(repeated), training=False)
+    arrays = {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+    return repeated, {name: keras.ops.convert_to_tensor(_repeat(array)) for name, array in arrays.items()}
+
+
+def _repeat(array: np.ndarray) -> np.ndarray:
+    return np.concatenate([array, array])
+
+
+def _tensors(batch: Batch) -> dict[str, dict[str, Any]]:
+    return {
+        part: {name: keras.ops.convert_to_tensor(value) for name, value in arrays.items()}
+        for part, arrays in batch.items()
+    }
 
 
 @contextmanager

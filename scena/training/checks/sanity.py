@@ -20,7 +20,7 @@ from scena.data.pipeline import DataPipeline
 from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite
-from scena.model.measures.batch_checks import FURTHER, mistaken_logits, padding_effects
+from scena.model.measures.batch_checks import FURTHER, mistakes, padding_effects
 from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
 from scena.model.state.variables import global_seed_variables
 from scena.model.tensorboard import split_results
@@ -218,9 +218,12 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
     found = not_finite(first)
     if found:
         logger.warning("The training data is not finite: %s.", found)
-    for line in mistaken_logits(run.model, first.inputs, first.targets):
+    with backend().fast_loops():
+        lines = mistakes(run.model, first.inputs, first.targets)
+        effects = padding_effects(run.model, run.built.data, first.inputs, first.targets)
+    for line in lines:
         logger.warning("%s", line)
-    for name, (value, padded) in padding_effects(run.model, run.built.data, first.inputs, first.targets).items():
+    for name, (value, padded) in effects.items():
         logger.warning(
             "Padding counts in %r: it changes from %.4g to %.4g when the samples of a batch are padded by %d more, so it depends on the "
             "batch size. Mask the padding.",

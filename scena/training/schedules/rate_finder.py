@@ -1,6 +1,7 @@
 """Finding a learning rate: a range test (Smith 2017) shows where to look, short trainings show which rate is best.
 
-The range test is one training whose rate grows from tiny to far too large. Its curve cannot show what a rate leads to later on.
+The range test is one training whose rate grows from tiny to far too large; if noise hides where its loss falls, it is repeated with other
+batches and averaged. Its curve cannot show what a rate leads to later on.
 """
 
 import logging
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from scena.backends.selection import check_backend
+from scena.data.stream import BatchStream
 from scena.errors import TrainingError
 from scena.plots import draw_curves
 from scena.terminal import Move
@@ -23,18 +25,22 @@ from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun
 from scena.training.schedules.params import RateFinderParams, ReduceOnPlateau
 from scena.training.schedules.rate_search import Trial, best_of, rounds, search
-from scena.training.schedules.rate_suggestion import places, smooth, suggest
+from scena.training.schedules.rate_suggestion import NoisyLossError, places, smooth, suggest
 from scena.training.schedules.rate_trials import VALIDATIONS, Trials
 from scena.training.trigger import Trigger
 
 logger = logging.getLogger(__name__)
 
-DIVERGED = 4.0
-"""Ends when the loss is this many times its first and its best value."""
+DIVERGED = 3.0
+"""Ends when the loss is this many times its first value, or its first spread if that is more, above its highest first value,"""
+FIRST = 0.25
+"""which is that of this share of the batches."""
 RECENT = 5
 """Batches whose mean decides about that."""
 SPEED_SECONDS = 2.0
 """How long a training shows how many steps fit into a budget of time."""
+RANGE_TESTS = 4
+"""How many range tests there are at most."""
 TRIALS = 15
 """How many trials there are, as a rule."""
 
@@ -49,10 +55,16 @@ class FoundRates:
     suggestion: float | None
     refusal: str = ""
     """Why nothing can be suggested."""
+    noisy: bool = False
+    """Whether that is because of noise."""
+    tests: int = 1
+    """How many range tests there were; `losses` are their means."""
     trials: list[Trial] = field(default_factory=list)
     """Trainings at some rates, compared by validation loss."""
     untrained: float = math.nan
     """The validation loss before them."""
+    measure: str = "val_loss"
+    """What is compared, if the validation has no loss."""
     note: str = ""
     """Why there are none."""
 
@@ -84,7 +96,7 @@ class FoundRates:
 def find_rate(
     params: RateFinderParams, trainer_params: Any, scenario: Any, progress: Move = lambda count, total=None: None
 ) -> FoundRates:
-    """Bounds the rate by a range test, then compares trainings at some rates around it by their validation loss.
+    """Bounds the rate by range tests, then compares trainings at some rates around it by their validation loss.
 
     Args:
         params: what to try.
@@ -100,9 +112,7 @@ def find_rate(
         )
     run = prepare_trials(trainer_params, scenario, params.validation_samples)
     trials = Trials(run, progress)
-    rates = np.geomspace(params.lowest, params.highest, params.steps).tolist()
-    losses = _range_test(run, trials, rates, progress)
-    found = judge(rates[: len(losses)], losses, params.smoothing)
+    found = _range_tests(params, run, trials, progress)
     if found.suggestion is None or not params.budget:
         return found
     if run.val_data is None:
@@ -122,26 +132,51 @@ def prepare_trials(trainer_params: Any, scenario: Any, validation_samples: int |
     return prepare_run(trainer_params, scenario, Path("."))
 
 
-def _range_test(run: TrainingRun, trials: Trials, rates: list[float], progress: Move) -> list[float]:
+def _range_tests(params: RateFinderParams, run: TrainingRun, trials: Trials, progress: Move) -> FoundRates:
+    """Repeats the range test while noise hides the fall of the loss, and while that takes no more than the budget of the trials."""
+    rates = np.geomspace(params.lowest, params.highest, params.steps).tolist()
+    tests: list[list[float]] = []
+    begun = time.monotonic()
+    with run.train_data.stream(repeat=True) as stream:
+        while True:
+            trials.reset()
+            tests.append(_range_test(run, trials, rates, stream, progress))
+            count = min(map(len, tests))
+            found = judge(
+                rates[:count],
+                np.mean([losses[:count] for losses in tests], axis=0).tolist(),
+                params.smoothing,
+                len(tests),
+            )
+            taken = time.monotonic() - begun if params.budget.unit == "seconds" else params.steps * len(tests)
+            if not found.noisy or len(tests) == RANGE_TESTS or 0 < params.budget.amount < taken * (1 + 1 / len(tests)):
+                return found
+            logger.info("The loss is too noisy to see where it falls. The range test is repeated with other batches.")
+            progress(0, params.steps * (len(tests) + 1))
+
+
+def _range_test(
+    run: TrainingRun, trials: Trials, rates: list[float], stream: BatchStream, progress: Move
+) -> list[float]:
     """The loss of each batch while the rate grows, until it diverges."""
     losses: list[float] = []
     recent: deque[float] = deque(maxlen=RECENT)
-    best = math.inf
-    with run.train_data.stream(repeat=True) as stream:
-        for rate in rates:
-            block = stream.take_block(1)
-            run.model.reset_metrics()
-            trials.set_rate(rate)
-            loss = run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))[0]["loss"]
-            if not math.isfinite(loss):
-                break
-            losses.append(loss)
-            recent.append(loss)
-            progress(1)
-            average = sum(recent) / len(recent)
-            best = min(best, average)
-            if average > max(DIVERGED * best, DIVERGED * losses[0]):
-                break
+    first, limit = max(RECENT, round(FIRST * len(rates))), math.inf
+    for rate in rates:
+        block = stream.take_block(1)
+        run.model.reset_metrics()
+        trials.set_rate(rate)
+        loss = run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))[0]["loss"]
+        if not math.isfinite(loss):
+            break
+        losses.append(loss)
+        recent.append(loss)
+        progress(1)
+        if len(losses) == first:
+            highest, lowest = max(losses), min(losses)
+            limit = highest + DIVERGED * max(abs(sum(losses) / first), highest - lowest)
+        if sum(recent) / len(recent) > limit:
+            break
     return losses
 
 
@@ -150,7 +185,7 @@ def compare(params: RateFinderParams, trials: Trials, found: FoundRates, progres
     assert found.suggestion is not None
     trials.reset()
     begun = time.monotonic()
-    found.untrained = trials.validate()
+    found.untrained, found.measure = trials.validate(), trials.measure
     validation = time.monotonic() - begun
     budget = int(params.budget.amount)
     if params.budget.unit == "seconds":
@@ -160,7 +195,7 @@ def compare(params: RateFinderParams, trials: Trials, found: FoundRates, progres
         budget = int(speed * max(params.budget.amount - TRIALS * VALIDATIONS * validation, params.budget.amount / 2))
     try:
         lengths = rounds(budget)
-        progress(0, 2 * params.steps + budget)
+        progress(0, params.steps * found.tests + budget)
         logger.info(
             "The range test points to %.2g. Trainings of %s steps compare rates around it (--budget %s: about %dsteps).",
             found.suggestion,
@@ -177,10 +212,10 @@ def compare(params: RateFinderParams, trials: Trials, found: FoundRates, progres
     return found
 
 
-def judge(rates: list[float], losses: list[float], smoothing: float) -> FoundRates:
+def judge(rates: list[float], losses: list[float], smoothing: float, tests: int = 1) -> FoundRates:
     """The suggestion, or why there is none."""
     smoothed = smooth(np.asarray(losses), places(rates, smoothing)).tolist() if len(rates) > 1 else losses
     try:
-        return FoundRates(rates, losses, smoothed, suggest(rates, losses, smoothing))
+        return FoundRates(rates, losses, smoothed, suggest(rates, losses, smoothing, tests), tests=tests)
     except TrainingError as error:
-        return FoundRates(rates, losses, smoothed, None, str(error))
+        return FoundRates(rates, losses, smoothed, None, str(error), isinstance(error, NoisyLossError), tests)

@@ -19,8 +19,8 @@ LAST = 4
 SHORTEST = 10
 """Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
 EQUAL = 0.1
-"""Losses that differ by this share are equal, since another seed changes them as much: the middle of these rates is suggested."""
-
+"""Losses that differ by this share are equal, since another seed changes them as much: the middle of these rates is suggested. The share
+is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a large constant part or is negative."""
 NOTHING = 0.001
 """Losses that differ by this share of the loss before training are equal, too: between 1e-7 and 0 there is nothing to choose."""
 
@@ -135,7 +135,9 @@ def best_of(trials: list[Trial], untrained: float) -> float:
 
 
 def _equal(loss: float, best: float, untrained: float) -> bool:
-    return loss <= best + max(EQUAL * abs(best), NOTHING * abs(untrained) if math.isfinite(untrained) else 0.0)
+    if not math.isfinite(untrained):
+        return loss <= best + EQUAL * abs(best)
+    return loss <= best + max(EQUAL * min(abs(best), untrained - best), NOTHING * abs(untrained))
 
 
 def _rate(place: int) -> float:

@@ -19,16 +19,22 @@ SIGNIFICANT = 6.0
 """A fall counts from this many standard deviations of the smoothed loss on."""
 
 
-def suggest(rates: list[float], losses: list[float], smoothing: float) -> float:
+class NoisyLossError(TrainingError):
+    """No fall of the loss stands out from its noise."""
+
+
+def suggest(rates: list[float], losses: list[float], smoothing: float, tests: int = 1) -> float:
     """The rate at which three quarters of the first real fall of the loss are done.
 
     Args:
         rates: the rates in growing order, at equal ratios.
         losses: the loss of the batch that was trained at each of them.
         smoothing: width of the smoothing, in decades of the rate.
+        tests: how many range tests the losses are means of.
 
     Raises:
-        TrainingError: the fall does not stand out from the noise, or begins or ends outside of the range.
+        NoisyLossError: the fall does not stand out from the noise.
+        TrainingError: it begins or ends outside of the range.
     """
     count = len(rates)
     if count < 10:
@@ -45,9 +51,10 @@ def suggest(rates: list[float], losses: list[float], smoothing: float) -> float:
     lowest = _first_valley(curve, level, noise)
     fall = level - float(curve[lowest])
     if fall <= SIGNIFICANT * noise:
-        raise TrainingError(
-            f"No learning rate can be suggested: within {count} batches the loss falls by {max(fall, 0):.3g} at most, and its noise "
-            f"is {noise:.3g}. Try more batches (--steps), a larger batch (--train.batch_size), or look at the data and the model."
+        times = f"{tests} × " if tests > 1 else ""
+        raise NoisyLossError(
+            f"No learning rate can be suggested: within {times}{count} batches the loss falls by {max(fall, 0):.3g} at most, and its "
+            f"noise is {noise:.3g}. Try more batches (--steps), a larger batch (--train.batch_size), or look at the data and the model."
         )
     if curve[0] - curve[flat - 1] > REACHED * fall:
         raise TrainingError(

@@ -1,4 +1,4 @@
-"""Short trainings at one learning rate each, all from the same weights and with the same batches, compared by validation loss."""
+"""Short trainings at one learning rate each, all from the same weights and with the same batches, compared by validation."""
 
 import math
 import time
@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scena.errors import TrainingError
+from scena.evaluation.lav import LAV
 from scena.model.state.variables import global_seed_variables
+from scena.model.tensorboard import split_results
 from scena.terminal import Move
+from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.checkpoint.state import describe_variables, read_variables, variable_groups, write_variables
 from scena.training.loop import BLOCK_SECONDS, LONGEST_BLOCK, stacked
 from scena.training.run import TrainingRun
@@ -36,6 +40,9 @@ class Trials:
     def __init__(self, run: TrainingRun, progress: Move = lambda count, total=None: None) -> None:
         self._run = run
         self._progress = progress
+        self._lav: LAV | None = None
+        self.measure = "val_loss"
+        """What `validate` returns."""
         self._first = {name: np.array(value) for name, value in read_variables(self._groups()).items()}
 
     def reset(self) -> None:
@@ -80,14 +87,49 @@ class Trials:
         return Trained(done, losses)
 
     def validate(self) -> float:
-        """The validation loss of the present weights; infinite if it is not a number."""
-        run, logs = self._run, {"loss": math.nan}
+        """The validation loss of the present weights; infinite if it is not a number.
+
+        If the validation has no loss, it is the value that selects the best model; 1 minus it if a high value is good.
+        """
+        with self._run.averaged_weights():
+            logs = self._validation_results()
+            if "val_loss" in logs:
+                value = logs["val_loss"]
+            else:
+                best = self._best()
+                found = best.find(logs if best.source == "val" else self._lav_results())
+                value = math.nan if found is None else found if best.mode == "min" else 1 - found
+                self.measure = best.key if best.mode == "min" else f"1 - {best.key}"
+        return value if math.isfinite(value) else math.inf
+
+    def _validation_results(self) -> dict[str, float]:
+        run, logs = self._run, {}
         assert run.val_data is not None
         run.model.reset_metrics()
-        with run.averaged_weights(), run.val_data.stream(repeat=False) as stream:
+        with run.val_data.stream(repeat=False) as stream:
             while block := stream.take_block(LONGEST_BLOCK):
                 logs = run.engine.test(stacked(block, "inputs"), stacked(block, "targets"))
-        return logs["loss"] if math.isfinite(logs["loss"]) else math.inf
+        return {f"val_{name}": value for name, value in logs.items()}
+
+    def _lav_results(self) -> dict[str, float]:
+        params = self._run.params
+        self._lav = self._lav or self._run.scenario.create_training_lav(self._run.built, params)
+        logs: dict[str, float] = {}
+        for name, source in params.gen.lav_gen().items():
+            prefix = f"lav_{name}_" if name else "lav_"
+            logs |= {f"{prefix}{key}": value for key, value in split_results(self._lav.run(source))[0].items()}
+        return logs
+
+    def _best(self) -> MonitoredCallback:
+        """What selects the best model."""
+        best = MonitoredCallback()
+        best.set_run(self._run)
+        if best.source == "train":
+            raise TrainingError(
+                "Learning rates cannot be compared: the validation has no loss, and the best model is chosen by the training's "
+                f"{best.key!r}. Name a value of the validation or of LAV: --trainer.best, such as max:val_acc."
+            )
+        return best
 
     def loss_reached(self, rate: float, steps: int, validations: int = VALIDATIONS) -> float:
         """The lowest validation loss within a training, which is that of its best model; infinite if the training diverges."""

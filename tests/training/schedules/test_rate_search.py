@@ -56,6 +56,13 @@ def test_losses_near_zero_are_equal() -> None:
     ) == pytest.approx(10**-1.5)
 
 
+@pytest.mark.parametrize("shift", [0.0, 100.0, -100.0])
+def test_a_constant_part_of_the_loss_does_not_matter(shift: float) -> None:
+    """Around a valley that is 1 deep, all losses are within a tenth of 100."""
+    measure = valley(1e-3)
+    assert found(lambda rate, steps: measure(rate, steps) + shift, untrained=5.0 + shift) == pytest.approx(1e-3)
+
+
 def test_the_budget_holds_and_most_of_it_goes_to_the_last_round() -> None:
     for budget in (500, 5000, 100_000):
         trials = search(1e-3, valley(1e-3), rounds(budget), 5.0, LOWEST, HIGHEST)
