@@ -19,6 +19,7 @@ from scena.training.optimizers.params import GradientOptimizerParams, Lookahead
 from scena.training.params import TrainerParams
 from scena.training.run import TrainingRun
 from scena.training.schedules.params import Constant, ReduceOnPlateau
+from scena.training.steps import Steps
 
 if TYPE_CHECKING:
     from scena.scenario.scenario import ScenarioBase
@@ -88,14 +89,15 @@ def prepare_run(
     average, schedule = compile_model(params, built, model, steps, distributed=channel is not None)
     specs = built.data.input_layer_specs(), built.data.target_layer_specs()
     engine: Any
-    replica_group = None
     if channel is None:
         engine = backend().create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
+        training_steps = Steps(engine, train_data)
     else:
-        from scena.training.distribution.replica_group import create_replica_group
+        from scena.training.distribution import replica_group
 
-        engine, replica_group = create_replica_group(params, scenario, channel, model, specs, steps, quantized)
+        engine = replica_group.create_engine(params, scenario, channel, model, specs, steps, quantized)
         channel.divide(train_data, val_data)
+        training_steps = replica_group.ReplicaGroup(channel, engine, train_data)
     return TrainingRun(
         params,
         scenario,
@@ -103,13 +105,13 @@ def prepare_run(
         built,
         model,
         engine,
+        training_steps,
         train_data,
         val_data,
         steps,
         code=scenario.code(params),
         schedule=schedule,
         average=average,
-        replica_group=replica_group,
     )
 
 

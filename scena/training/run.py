@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from scena.model.built import BuiltModel
     from scena.scenario.scenario import ScenarioBase
     from scena.training.checks.verification import Verification
-    from scena.training.distribution.replica_group import ReplicaGroup
     from scena.training.optimizers.mixins import MovingAverage
+    from scena.training.steps import Steps
 
 
 TCallback = TypeVar("TCallback")
@@ -112,6 +112,8 @@ class TrainingRun:
     built: "BuiltModel"
     model: "keras.Model"
     engine: "Engine"
+    steps: "Steps"
+    """Takes the steps, with the engine and, if there are any, the other replicas."""
     train_data: DataPipeline
     val_data: DataPipeline | None
     steps_per_epoch: int | None
@@ -130,9 +132,6 @@ class TrainingRun:
     """Where the time goes."""
     average: "MovingAverage | None" = None
     """The moving average of the weights, if there is one."""
-
-    replica_group: "ReplicaGroup | None" = None
-    """All replicas, if the training uses several devices or processes; it then trains instead of the engine."""
 
     verification: "Verification | None" = None
     """Compares exports with the model in memory, with --trainer.verify_export."""

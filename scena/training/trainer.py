@@ -4,6 +4,7 @@ import logging
 import random
 import shlex
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ import keras
 from scena.backends.base import backend
 from scena.backends.selection import WorkerLostError, check_backend
 from scena.errors import TrainingError, TrainingInterrupted
+from scena.model.measures.bad_data import checked_numerics
 from scena.model.summary import summarize
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
@@ -35,10 +37,8 @@ from scena.training.directory import (
     settle_paths,
     withdraw,
 )
-from scena.training.distribution.connect import connect, leading
 from scena.training.history import History
 from scena.training.loop import TrainingLoop
-from scena.training.numerics import checked_numerics
 from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
@@ -94,9 +94,9 @@ class Trainer:
         backend().check_training()
         backend().select_devices(params.device)
         check_backend(params, "trainer")
-        channel = connect(params)
+        channel = _connect(params)
         if channel is not None and not channel.distribution.chief:
-            from scena.training.distribution.worker import run_worker
+            from scena.training.distribution.replica_group import run_worker
 
             run_worker(channel, params, self.scenario)
             return History()
@@ -138,7 +138,7 @@ class Trainer:
         run: TrainingRun | None = None
         try:
             run = prepare_run(self.params, self.scenario, directory, layers=layers, channel=channel)
-            with leading(run.replica_group):
+            with run.steps.leading():
                 self._lead(run, callbacks, requests, before)
         except TrainingInterrupted:
             raise
@@ -172,7 +172,7 @@ class Trainer:
             run_identity(run.directory),
             params.checkpoint_name,
         )
-        state = TrainingState(run, callbacks, store)
+        state = TrainingState(run, store)
         if before is not None:
             before.restore(state)
             continue_logs(callbacks, run.progress.epoch)
@@ -180,18 +180,16 @@ class Trainer:
                 self.history = History(history.rows if history is not None else [])
                 self._finish(run, before)
                 return
-        if run.replica_group is not None:
-            run.replica_group.begin()
+        run.steps.begin()
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
-        run.retraces += [run.engine.retrace if run.replica_group is None else run.replica_group.begin]
-        run.retraces += [part.retrace for part in (lav, run.verification) if part is not None]
+        run.retraces += [part.retrace for part in (run.steps, lav, run.verification) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         if params.summary:
             logger.info("%s", summarize(run.built.root.graph, run.model.optimizer))
         rehearsal = SanityCheck(run, callbacks, lav).run if params.sanity_check and before is None else None
-        loop = TrainingLoop(run, callbacks, lav, state, requests, rehearsal)
+        loop = TrainingLoop(run, lav, state, requests, rehearsal)
         try:
-            with checked_numerics(params.check_numerics):
+            with checked_numerics() if params.check_numerics else nullcontext():
                 loop.execute()
             state.writer.close()
         except StopRequested:
@@ -268,6 +266,21 @@ class Trainer:
             if verification is not None:
                 check = verification.of_saved_models(run.paths.best, self.best.expected, known=self.best.verified)
             self.scenario.complete_export(run.built, run.paths.best, check)
+
+
+def _connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
+    """Connects several devices or processes, if they are asked for; imports TensorFlow's distribution only then."""
+    if params.device.dist_strategy != "default":
+        from scena.training.distribution.control_channel import connect
+
+        return connect(params)
+    gpus = params.device.gpu_indices()
+    if len(gpus) > 1:
+        logger.warning(
+            "--device.gpus %s: the training runs on the first of them. --device.dist_strategy mirror uses all.",
+            " ".join(map(str, gpus)),
+        )
+    return None
 
 
 def _resume_command(run: TrainingRun) -> str:

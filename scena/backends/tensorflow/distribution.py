@@ -60,14 +60,12 @@ class Distribution:
             raise WorkerLostError(_lost(self.cluster, str(error.message))) from error
 
 
-def start_distribution(params: TrainerDeviceParams) -> Distribution | None:
-    """Starts what `--device.dist_strategy` asks for; None for a training on one device.
+def start_distribution(params: TrainerDeviceParams) -> Distribution:
+    """Starts what `--device.dist_strategy` asks for.
 
     Raises:
         DeviceError: it is not available; the message lists what is.
     """
-    if params.dist_strategy == "default":
-        return None
     if params.dist_strategy == "central_storage":
         raise DeviceError(
             "--device.dist_strategy central_storage is not offered: under Keras 3, TensorFlow's strategy logs a wrong loss, because "

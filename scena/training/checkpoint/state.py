@@ -41,16 +41,15 @@ class TrainingState:
     """Saves and restores a run.
 
     Args:
-        run: what is trained.
-        callbacks: all callbacks of the run, each with its state.
+        run: what is trained, with all its callbacks.
         store: the checkpoints.
     """
 
-    def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], store: CheckpointStore) -> None:
+    def __init__(self, run: TrainingRun, store: CheckpointStore) -> None:
         self.run = run
         self.store = store
         self.writer = CheckpointWriter(store)
-        names = _names(callbacks)
+        names = _names(run.callbacks)
         self._own = {name: item for name, item in names.items() if isinstance(item, TrainerCallback)}
         self._foreign = [
             KerasCallbackState(item, name) for name, item in names.items() if not isinstance(item, TrainerCallback)

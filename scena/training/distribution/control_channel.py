@@ -1,4 +1,4 @@
-"""The control channel of a distributed training: commands from the chief to the workers, between step blocks."""
+"""Connects the processes of a distributed training: the chief sends commands to the workers, between step blocks."""
 
 import json
 from contextlib import suppress
@@ -10,10 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from scena.backends.selection import WorkerLostError
-from scena.backends.tensorflow.distribution import Distribution
+from scena.backends.tensorflow.distribution import Distribution, start_distribution
 from scena.backends.tensorflow.replica import all_sums
 from scena.data.pipeline import DataPipeline
+from scena.errors import TrainingError
 from scena.model.state.layer_state import Layers, LayerState
+from scena.params.tree import changed_flags
+from scena.training.params import TrainerParams
 
 FRAME = 512
 """Numbers in one frame; a longer message takes several."""
@@ -31,6 +34,24 @@ class Command(IntEnum):
     VALIDATE = 6
     END = 7
     LAYERS = 8
+
+
+def connect(params: TrainerParams[Any, Any]) -> "ControlChannel":
+    """Connects the devices and processes of `--device.dist_strategy`.
+
+    Raises:
+        TrainingError: a flag works on one device only.
+        DeviceError: the devices or processes are not available.
+    """
+    for flag, field in changed_flags(params, "trainer"):
+        if field.one_device:
+            raise TrainingError(
+                f"{flag} works on one device only, and --device.dist_strategy is {params.device.dist_strategy}. "
+                "Remove one of them."
+            )
+    channel = ControlChannel(start_distribution(params.device))
+    params.device.workers, params.device.worker_index = [], None  # addresses belong to this process, not to the run
+    return channel
 
 
 class ControlChannel:
