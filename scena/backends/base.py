@@ -1,7 +1,7 @@
 """`Backend`: what Scena needs of a Keras backend. Those of TensorFlow and JAX are in `tensorflow/` and `jax/`; plugins add others."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Protocol
 
 import keras
@@ -115,6 +115,10 @@ class Backend:
             eager: run op by op.
         """
         return _OpByOp(model)
+
+    def variable_views(self, variables: Iterable[keras.Variable]) -> list[np.ndarray]:
+        """The values as arrays that share the variables' memory where that is possible; copy them before the next step."""
+        return [np.asarray(variable.value) for variable in variables]
 
     def run_unchanged(self, graph: keras.Model) -> Callable[[Arrays], Arrays]:
         """A function that runs a graph and leaves its variables as they are, also those that a layer changes when it is called."""

@@ -30,16 +30,20 @@ from scena.training.checkpoint.store import CheckpointStore
 from scena.training.checks.sanity import SanityCheck
 from scena.training.checks.verification import Verification
 from scena.training.directory import (
+    claimed,
     create_directory,
     default_directory,
+    flags_for,
     locked,
     log_file,
+    paths_outside,
+    release,
+    run_identity,
     settle_paths,
     withdraw,
 )
 from scena.training.history import History
 from scena.training.loop import TrainingLoop
-from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun

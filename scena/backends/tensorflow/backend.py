@@ -1,6 +1,9 @@
 """TensorFlow as a backend."""
 
+from collections.abc import Iterable
+
 import keras
+import numpy as np
 import tensorflow as tf
 
 from scena.backends.base import Backend, Engine, PredictionEngine
@@ -39,3 +42,13 @@ class TensorFlowBackend(Backend):
         self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False
     ) -> PredictionEngine:
         return TensorFlowPredictor(model, input_specs, eager=eager)
+
+    def variable_views(self, variables: Iterable[keras.Variable]) -> list[np.ndarray]:
+        # measured for 200 variables: this raw operation 7 ms, Variable.read_value 50 ms, convert_to_numpy a whole copy;
+        # while the views exist, TensorFlow copies a variable before its next change
+        return [
+            np.asarray(tf.raw_ops.ReadVariableOp(resource=variable.value.handle, dtype=variable.value.dtype))
+            if isinstance(getattr(variable.value, "handle", None), tf.Tensor)
+            else keras.ops.convert_to_numpy(variable.value)
+            for variable in variables
+        ]

@@ -17,7 +17,7 @@ from scena.data.spec import ArraySpec
 from scena.errors import ModelError
 from scena.model.metric_learning.replicas import replica_step
 from scena.model.state.layer_state import Layers
-from scena.model.state.variables import global_seed_generator, use_global_seed
+from scena.model.state.randomness import global_seed_generator, use_global_seed
 from scena.model.training_model import TrainingModel
 
 

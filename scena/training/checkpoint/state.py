@@ -7,25 +7,22 @@ no layer.
 import logging
 import os
 import platform
-import random
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import keras
 import msgspec
-import numpy as np
 
 from scena.backends.base import backend
 from scena.errors import CheckpointError, ModelError
 from scena.model.state.layer_state import Layers, LayerState, decode, encode
-from scena.model.state.variables import global_seed_variables, variable_views
+from scena.model.state.randomness import global_seed_variables, random_state, set_random_state
 from scena.storage.tensor_file import Array
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.keras_callbacks import KerasCallbackState
-from scena.training.checkpoint.param_changes import compare
-from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState, VariableEntry
-from scena.training.checkpoint.writer import CheckpointWriter
+from scena.training.checkpoint.format import FORMAT, LoadedCheckpoint, StoredState, VariableEntry
+from scena.training.checkpoint.store import CheckpointStore, CheckpointWriter
 from scena.training.run import Progress, TrainingRun
 
 logger = logging.getLogger(__name__)
@@ -87,7 +84,7 @@ class TrainingState:
             progress=self.run.progress.to_json(),
             callbacks=callbacks,
             variables=describe_variables(groups),
-            random=_random_state(),
+            random=random_state(),
             environment=environment(),
             code=self.run.code,
             number=self._number + 1,
@@ -117,7 +114,7 @@ class TrainingState:
         step, tensors, state = loaded
         try:
             progress = Progress.from_json(state.progress)
-            _set_random_state(state.random)
+            set_random_state(state.random)
         except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
             raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
         _check_backend(state.environment, store.path(step))
@@ -206,27 +203,14 @@ def _version(package: str) -> str:
 
 
 def _compare_environment(before: dict[str, str]) -> None:
-    differing = compare(before, environment())
+    now = environment()
+    differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if before and differing:
-        logger.warning("The environment differs from that of the checkpoint (%s): the result may differ in the last digits.",
-                       ", ".join(map(str, differing)))  # fmt: skip
-
-
-def _random_state() -> dict[str, Any]:
-    """The global generators of Python and numpy, which a user's callback may use."""
-    kind, key, position, has_gauss, gauss = np.random.get_state()
-    version, words, following = random.getstate()
-    return {
-        "numpy": [kind, [int(word) for word in key], int(position), int(has_gauss), float(gauss)],
-        "python": [version, list(words), following],
-    }
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    kind, key, *rest = state["numpy"]
-    np.random.set_state((kind, np.array(key, np.uint32), *rest))
-    version, words, following = state["python"]
-    random.setstate((version, tuple(words), following))
+        changes = ", ".join(f"{name}: {before.get(name)} → {now.get(name)}" for name in differing)
+        logger.warning(
+            "The environment differs from that of the checkpoint (%s): the result may differ in the last digits.",
+            changes,
+        )
 
 
 def variable_groups(model: keras.Model) -> Groups:
@@ -253,7 +237,7 @@ def keyed(groups: Groups) -> dict[str, keras.Variable]:
 def read_variables(groups: Groups) -> dict[str, Array]:
     """The values by key, as views that must be copied before the next step."""
     variables = keyed(groups)
-    return dict(zip(variables, variable_views(variables.values()), strict=True))
+    return dict(zip(variables, backend().variable_views(variables.values()), strict=True))
 
 
 def describe_variables(groups: Groups) -> list[VariableEntry]:

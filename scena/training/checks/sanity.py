@@ -22,7 +22,7 @@ from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import explaining_step, not_finite
 from scena.model.measures.batch_checks import FURTHER, mistaken_logits, padding_effects
 from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
-from scena.model.state.variables import global_seed_variables
+from scena.model.state.randomness import global_seed_variables
 from scena.model.tensorboard import split_results
 from scena.model.training_model import TrainingModel
 from scena.training.callbacks.keras_callbacks import check_monitors

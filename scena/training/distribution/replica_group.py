@@ -21,8 +21,8 @@ from scena.data.pipeline import DataPipeline
 from scena.data.stream import BatchStream
 from scena.errors import TrainingError, TrainingInterrupted
 from scena.model.building import precision_policy
-from scena.model.isolation import randomness_kept
 from scena.model.state.layer_state import Layers, LayerState
+from scena.model.state.randomness import randomness_kept
 from scena.training.distribution.control_channel import Command, ControlChannel
 from scena.training.params import TrainerParams
 from scena.training.prepare import compile_model, create_training_model, prepare_run

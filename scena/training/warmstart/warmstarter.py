@@ -21,8 +21,9 @@ from scena.model.state.archive import read_layer_file
 from scena.model.state.layer_state import Layers, LayerState, set_layer
 from scena.storage.run_layout import BEST, CHECKPOINTS, EXPORT, EXPORT_FILE, STATE_FILE
 from scena.storage.tensor_file import read_tensors
+from scena.training.checkpoint.format import read_checkpoint
 from scena.training.checkpoint.state import stored_layers
-from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint, read_checkpoint
+from scena.training.checkpoint.store import CheckpointStore
 from scena.training.warmstart.params import WarmStartParams
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class WarmStarter:
         if place.is_file():
             return []
         if (place / STATE_FILE).is_file():
-            return stored_layers(_loaded(place))
+            return stored_layers(read_checkpoint(place))
         return read_layer_file(place)
 
     def rename(self, path: str) -> str:
@@ -213,11 +214,6 @@ def _place(path: Path) -> Path:
     )
 
 
-def _loaded(path: Path) -> LoadedCheckpoint:
-    tensors, state = read_checkpoint(path)
-    return LoadedCheckpoint(int(state.progress.get("step", 0)), tensors, state)
-
-
 def stored_weights(path: Path) -> Weights | None:
     """The weights of a safetensors file or a checkpoint; None if the path is neither.
 
@@ -229,11 +225,9 @@ def stored_weights(path: Path) -> Weights | None:
             return sorted(read_tensors(path).items())
         except (OSError, ValueError, RecursionError, MemoryError) as error:
             raise TrainingError(f"--warmstart.model {path} cannot be read: {error}.") from error
-    return _checkpoint(path) if (path / STATE_FILE).is_file() else None
-
-
-def _checkpoint(path: Path) -> Weights:
-    _, tensors, state = _loaded(path)
+    if not (path / STATE_FILE).is_file():
+        return None
+    _, tensors, state = read_checkpoint(path)
     return [(entry.path, tensors[entry.key]) for entry in state.variables if entry.key.startswith("model/")]
 
 
