@@ -120,8 +120,6 @@ class TrainingRun:
     progress: Progress = field(default_factory=Progress)
     resumed_from: Path | None = None
     """The directory of the checkpoint that this process resumed from."""
-    extra_variables: "dict[str, list[keras.Variable]]" = field(default_factory=dict)
-    """More groups of variables for checkpoints, beside model, optimizer, metrics and callbacks."""
 
     code: Fingerprints = field(default_factory=dict)
     """Fingerprints of the code when the training began; later edits of a file do not change this process."""

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 LAYERS = "layers/"
 """Prefix of the keys of what layers keep beside their variables."""
+OWN_STATE = "own"
+"""The group of a model's `state_variables`."""
 Groups = dict[str, list[keras.Variable]]
 """Variables by what they belong to. Keras' paths are neither unique nor the same in every process, so a variable is stored under its
 group and position; path, shape and type are stored beside it and checked when it is read."""
@@ -140,8 +142,7 @@ class TrainingState:
 
     def _groups(self) -> Groups:
         own = {f"callbacks/{name}": callback.variables() for name, callback in self._own.items()}
-        groups = {**variable_groups(self.run.model), **self.run.extra_variables, **own}
-        return {**groups, "random": global_seed_variables()}
+        return {**variable_groups(self.run.model), **own, "random": global_seed_variables()}
 
 
 def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
@@ -213,12 +214,13 @@ def _compare_environment(before: dict[str, str]) -> None:
         )
 
 
-def variable_groups(model: keras.Model) -> Groups:
-    """All state of a compiled Keras model."""
+def variable_groups(model: Any) -> Groups:
+    """All state of a compiled training model."""
     return {
         "model": list(model.variables),
         "optimizer": list(model.optimizer.variables),
         "metrics": list(model.metrics_variables),
+        OWN_STATE: model.state_variables(),
     }
 
 
@@ -252,6 +254,11 @@ def write_variables(groups: Groups, arrays: dict[str, Array], entries: list[Vari
     """Sets all variables from the arrays; raises and changes nothing if one is missing or does not fit."""
     stored = {entry.key: entry for entry in entries}
     expected = keyed(groups)
+    if groups.get(OWN_STATE) and not any(key.startswith(f"{OWN_STATE}/") for key in stored):
+        logger.warning(
+            "The checkpoint does not hold the model's state_variables, as those of older versions: they start anew."
+        )
+        expected = keyed({**groups, OWN_STATE: []})
     if set(stored) != set(expected):
         raise CheckpointError(_difference(stored, expected))
     for key, variable in expected.items():
