@@ -24,7 +24,6 @@ from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams, ReduceOnPlateau
 from scena.training.trigger import Duration, Trigger
-from scena.training.warmstart.params import WarmStartParams
 
 TScenarioParams = TypeVar("TScenarioParams", bound=Params)
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
@@ -53,6 +52,34 @@ class BestBy:
     def to_param(self) -> str:
         """What a user would write for it."""
         return f"{self.mode}:{self.name}"
+
+
+class WarmStartParams(Params, builds=".warmstart:WarmStarter"):
+    """Weights to start from instead of random ones. A subclass with a warm starter of its own is chosen with `--warmstart NAME`."""
+
+    model: Path | None = param(
+        None,
+        help="where the weights are: an export, a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file",
+    )
+    allow_partial: bool = param(False, help="start even if some weights of the model are missing or do not fit")
+    include: str | None = param(None, help="regular expression: set only the weights whose whole path matches")
+    exclude: str | None = param(None, help="regular expression: skip the weights whose whole path matches")
+    rename: list[str] = param([], help="rules OLD=NEW for the stored paths; OLD is a regular expression")
+    trim_prefix: str = param("", help="prefix to remove from the stored paths before all other rules")
+
+    def __post_init__(self) -> None:
+        for rule in self.rename:
+            if "=" not in rule:
+                raise ValueError(f"a rule of rename is OLD=NEW, for example 'encoder/=backbone/'; received {rule!r}")
+        for name, pattern in [
+            ("include", self.include),
+            ("exclude", self.exclude),
+            *(("rename", rule.partition("=")[0]) for rule in self.rename),
+        ]:
+            try:
+                re.compile(pattern or "")
+            except re.error as error:
+                raise ValueError(f"{name} is not a regular expression ({error}): {pattern!r}") from None
 
 
 class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.training.trainer:Trainer"):

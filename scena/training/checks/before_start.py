@@ -15,9 +15,8 @@ from scena.storage.run_layout import STATE_FILE, run_paths
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.directory import refuse_used_directory
 from scena.training.optimizers.params import Lookahead, no_momentum
-from scena.training.params import TrainerParams
+from scena.training.params import TrainerParams, WarmStartParams
 from scena.training.schedules.params import OneCycle
-from scena.training.warmstart.params import WarmStartParams
 
 logger = logging.getLogger(__name__)
 
