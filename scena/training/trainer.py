@@ -79,8 +79,9 @@ class Trainer:
         start: int | Literal["latest", "best"] = "latest",
         strict: bool = False,
     ) -> History:
-        """Runs the training and returns its history, one dict of values per epoch. Shows its log and progress, unless the program
-        has set up logging that does not.
+        """Runs the training and returns its history, one dict of values per epoch.
+
+        It shows its log and progress, unless the program has set up logging that does not.
 
         Args:
             callbacks: Keras callbacks to run beside Scena's own.
@@ -104,10 +105,8 @@ class Trainer:
 
             run_worker(channel, params, self.scenario)
             return History()
-        directory = self.directory = (
-            Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
-        )
-        params.output_dir = directory
+        directory = Path(params.output_dir or default_directory(self.scenario.name()))
+        self.directory = params.output_dir = directory
         requests = StopRequests(params.time_limit.seconds())
         if not resume:
             create_directory(directory)
@@ -136,7 +135,7 @@ class Trainer:
         requests: StopRequests,
         before: Resumption | None,
         start: int | Literal["latest", "best"],
-        channel: "ControlChannel | None" = None,
+        channel: "ControlChannel | None",
     ) -> None:
         layers = None if before is None else before.load(start)
         run: TrainingRun | None = None
@@ -163,7 +162,7 @@ class Trainer:
         own = self.create_callbacks(run)
         check_callbacks(own)
         run.callbacks = callbacks = [*own, *callbacks]
-        self.best, history = run.callback(BestModel), run.callback(HistoryWriter)
+        self.best = run.callback(BestModel)
         for callback in callbacks:
             if isinstance(callback, TrainerCallback):
                 callback.set_run(run)
@@ -181,7 +180,6 @@ class Trainer:
             before.restore(state)
             continue_logs(callbacks, run.progress.epoch)
             if before.finished(run.progress):
-                self.history = History(history.rows if history is not None else [])
                 self._finish(run, before)
                 return
         run.steps.begin()
@@ -209,7 +207,6 @@ class Trainer:
             display = run.callback(ProgressDisplay)
             if display is not None:
                 display.close()
-        self.history = History(history.rows if history is not None else [])
         self._export(run)
         if state.writer.failure is not None:
             raise state.writer.failure
@@ -230,15 +227,19 @@ class Trainer:
     def _finish(self, run: TrainingRun, before: Resumption) -> None:
         """Writes missing exports of a training that has taken its last step."""
         if before.exported(run):
+            self._take_history(run)
             how = "was stopped early" if run.progress.stopped else "has trained all its epochs"
-            logger.info(
-                "This run is finished: it %s (%d). Set more with --trainer.epochs.", how, run.progress.epoch
-            )  # fmt: skip
+            logger.info("This run is finished: it %s (%d). Set more with --trainer.epochs.", how, run.progress.epoch)
             return
         logger.info("The training is finished; writing the exports that were missing.")
         self._export(run)
 
+    def _take_history(self, run: TrainingRun) -> None:
+        writer = run.callback(HistoryWriter)
+        self.history = History(writer.rows if writer is not None else [])
+
     def _export(self, run: TrainingRun) -> None:
+        self._take_history(run)
         try:
             self._write_exports(run)
         except DISK_ERRORS as error:
