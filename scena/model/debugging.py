@@ -15,8 +15,7 @@ import numpy as np
 from scena.errors import ModelError, ScenaError
 from scena.model.building import full_precision
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measures.checks import named_values
-from scena.model.measures.keras_metrics import is_data, recorded_calls
+from scena.model.measures.values import is_data, named_values, recorded_calls
 from scena.model.model import ModelBase
 from scena.overriding import spelled
 from scena.user_code import reason, user_line

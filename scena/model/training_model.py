@@ -12,14 +12,20 @@ from scena.errors import ModelError
 from scena.model.building import full_precision
 from scena.model.debugging import describe_failure, explaining_graph
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measures.checks import check_names, check_sample_weights, named_values
-from scena.model.measures.keras_metrics import check_number, data_of, gives_data, is_data, recorded_calls
 from scena.model.measures.missing_outputs import MissingOutputs
+from scena.model.measures.values import (
+    Updates,
+    check_names,
+    check_number,
+    check_sample_weights,
+    data_of,
+    gives_data,
+    is_data,
+    named_values,
+    recorded_calls,
+)
 from scena.model.model import ModelBase
 from scena.overriding import spelled
-
-Updates = dict[str, tuple[Any, ...]]
-"""Keras metrics by name, each with the arguments of its next `update_state`."""
 
 
 class _MissedError(Exception):
@@ -182,7 +188,7 @@ class TrainingModel(keras.Model):
         )
         self.measures = Measures(model, root, missing)
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
-        self._check_names(model, losses, metrics, updates)
+        check_names(model, losses, metrics, updates, self._loss_weights, self.measures.skipped)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
         self._data_metrics = {name for name, metric in self.updated_metrics.items() if gives_data(metric)}
         # LAV sums in double precision, so that its numbers do not depend on the batch size (JAX has no float64 by default)
@@ -192,31 +198,6 @@ class TrainingModel(keras.Model):
             name: keras.metrics.Mean(name=name, dtype=dtype) for name in losses if len(losses) > 1 or name != "loss"
         }
         self.metric_means = {name: keras.metrics.Mean(name=name, dtype=dtype) for name in metrics}
-
-    def _check_names(self, model: ModelBase[Any], losses: list[str], metrics: list[str], updates: Updates) -> None:
-        kind, method, skipped = type(model), spelled(type(model), "loss"), self.measures.skipped
-        if not losses and "loss" not in skipped:
-            raise ModelError(f"{method} returned no loss; return at least one, for example {{'loss': …}}.")
-        if "loss" in losses and len(losses) > 1:
-            raise ModelError(f"{method} returns {sorted(losses)}: 'loss' is the name of their sum; rename that one.")
-        unknown = set(self._loss_weights) - set(losses) - set(skipped.get("loss", []))
-        if unknown and losses:
-            raise ModelError(
-                f"{spelled(kind, 'loss_weights')} names {sorted(unknown)}, but {method} returns {sorted(losses)}."
-            )
-        twice = (set(metrics) | set(updates)) & (set(losses) | {"loss"})
-        if twice:
-            raise ModelError(
-                f"{kind.__name__}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is 'loss')."
-            )
-        check_names(kind, [*losses, *metrics], updates)
-        own = {id(metric) for metric in model.keras_metrics()}
-        for name, (metric, *_) in updates.items():
-            if id(metric) not in own:
-                raise ModelError(
-                    f"{spelled(kind, 'metrics')}: the metric of {name!r} must be created in __init__ and kept as an attribute, so that "
-                    "its state survives from batch to batch."
-                )
 
     def call(self, x: dict[str, Tensors], training: bool | None = None) -> Tensors:
         """Runs the graph."""

@@ -13,8 +13,8 @@ import keras
 from scena.backends.base import backend
 from scena.backends.selection import WorkerLostError, check_backend
 from scena.errors import TrainingError, TrainingInterrupted
+from scena.model.built import summarize
 from scena.model.measures.bad_data import checked_numerics
-from scena.model.summary import summarize
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import run_paths
