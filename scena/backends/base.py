@@ -14,6 +14,8 @@ from scena.plugins import find
 
 Arrays = dict[str, np.ndarray]
 """Named arrays: the inputs, targets or outputs of a batch."""
+Specs = dict[str, ArraySpec]
+"""Names, shapes and types of inputs or targets, without the batch."""
 
 
 class Engine(Protocol):
@@ -70,31 +72,21 @@ class Backend:
         """From now on, only operations that give the same bits each time."""
 
     def create_engine(
-        self,
-        model: keras.Model,
-        input_specs: dict[str, ArraySpec],
-        target_specs: dict[str, ArraySpec],
-        *,
-        eager: bool = False,
-        xla: bool = False,
+        self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False, xla: bool = False
     ) -> Engine:
-        """What trains and validates.
+        """The engine that trains and validates.
 
         Args:
             model: the Keras model whose `train_step` and `test_step` run.
-            input_specs: names, shapes and types of the inputs, without the batch.
-            target_specs: the same for the targets.
+            input_specs: the inputs.
+            target_specs: the targets.
             eager: run op by op instead of compiled, so that a debugger stops inside the model.
             xla: compile each step with XLA (JAX always does).
         """
         raise self.only_predicts()
 
     def check_training(self) -> None:
-        """Refuses a training on a backend that has no engine for it, before anything is built.
-
-        Raises:
-            BackendError: it can only predict.
-        """
+        """Raises BackendError on a backend that can only predict, before anything is built."""
         if type(self).create_engine is Backend.create_engine:
             raise self.only_predicts()
 
@@ -105,15 +97,9 @@ class Backend:
         )
 
     def create_prediction_engine(
-        self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False
+        self, model: keras.Model, input_specs: Specs, *, eager: bool = False
     ) -> PredictionEngine:
-        """What predicts.
-
-        Args:
-            model: a functional model with named inputs and outputs.
-            input_specs: names, shapes and types of its inputs.
-            eager: run op by op.
-        """
+        """The engine that predicts with a functional model with named inputs and outputs."""
         return _OpByOp(model)
 
     def variable_views(self, variables: Iterable[keras.Variable]) -> list[np.ndarray]:

@@ -9,11 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.backends.base import Arrays
+from scena.backends.base import Arrays, Specs
 from scena.backends.tensorflow.distribution import Distribution
 from scena.backends.tensorflow.engine import block_signature, pick
 from scena.backends.tensorflow.replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
-from scena.data.spec import ArraySpec
 from scena.errors import ModelError
 from scena.model.metric_learning.replicas import replica_step
 from scena.model.state.layer_state import Layers
@@ -27,16 +26,12 @@ class DistributedEngine:
     Args:
         distribution: the replicas.
         models: the model of each replica of this process, compiled with an optimizer that sums gradients.
-        input_specs: names, shapes and types of the inputs, without the batch.
-        target_specs: the same for the targets.
+        input_specs: the inputs.
+        target_specs: the targets.
     """
 
     def __init__(
-        self,
-        distribution: Distribution,
-        models: list[TrainingModel],
-        input_specs: dict[str, ArraySpec],
-        target_specs: dict[str, ArraySpec],
+        self, distribution: Distribution, models: list[TrainingModel], input_specs: Specs, target_specs: Specs
     ) -> None:
         check_models(models[0])
         self.distribution = distribution

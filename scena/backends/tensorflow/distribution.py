@@ -14,10 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.backends.cluster import Cluster, find_cluster
+from scena.backends.cluster import Cluster, find_cluster, meet
 from scena.backends.params import TrainerDeviceParams
 from scena.backends.selection import DeviceError, WorkerLostError
-from scena.backends.tensorflow.rendezvous import meet
 from scena.errors import first_line
 
 logger = logging.getLogger(__name__)
