@@ -13,8 +13,7 @@ from scena.errors import EmptyDataError, TrainingError
 from scena.model.building import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
 from scena.terminal import reporting
-from scena.training.optimizers.create import create_optimizer
-from scena.training.optimizers.mixins import MovingAverage
+from scena.training.optimizers.create import MovingAverage, create_optimizer
 from scena.training.optimizers.params import GradientOptimizerParams, Lookahead
 from scena.training.params import TrainerParams
 from scena.training.run import TrainingRun

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scena.model.built import BuiltModel
     from scena.scenario.scenario import ScenarioBase
     from scena.training.checks.verification import Verification
-    from scena.training.optimizers.mixins import MovingAverage
+    from scena.training.optimizers.create import MovingAverage
     from scena.training.steps import Steps
 
 
