@@ -198,6 +198,7 @@ class Extended:
     extensions: tuple[Extension, ...] = ()
 
     def build(self, variables: list[Any]) -> None:
+        """Creates the state of the optimizer and of the extensions."""
         optimizer: Any = self
         if optimizer.built:
             return
@@ -206,6 +207,7 @@ class Extended:
             extension.build(optimizer, variables)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Updates one weight, then runs the extensions on it."""
         optimizer: Any = self
         super().update_step(gradient, variable, learning_rate)  # type: ignore[misc]
         index = optimizer._get_variable_index(variable)
@@ -223,6 +225,7 @@ class RatedByPath:
     frozen: tuple[str, ...] = ()
 
     def build(self, variables: list[Any]) -> None:
+        """Creates the state of the optimizer and finds the factor of each weight."""
         optimizer: Any = self
         if optimizer.built:
             return
@@ -230,6 +233,7 @@ class RatedByPath:
         self._factors = rate_factors(self.rules, [variable.path for variable in variables], self.frozen)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Updates one weight at its own rate."""
         factor = ops.cast(self._factor(variable), learning_rate.dtype)
         super().update_step(gradient, variable, learning_rate * factor)  # type: ignore[misc]
 
@@ -269,6 +273,7 @@ class SummedGradients:
     """
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
+        """Updates the weights with the gradients of the whole batch."""
         step = running_step()
         if step is not None:
             grads = step.reduce(list(grads))
