@@ -200,7 +200,6 @@ class TrainingModel(keras.Model):
         self.metric_means = {name: keras.metrics.Mean(name=name, dtype=dtype) for name in metrics}
 
     def call(self, x: dict[str, Tensors], training: bool | None = None) -> Tensors:
-        """Runs the graph."""
         if self._prediction:
             outputs: Tensors = self.root(x["inputs"])
         else:

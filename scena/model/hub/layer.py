@@ -138,7 +138,6 @@ class FeatureClassifier(keras.layers.Layer):
         )
 
     def call(self, image: Any, training: bool | None = None) -> Any:
-        """The logits."""
         features = self.extractor(image, training=training)
         if len(features.shape) > 2:
             features = keras.ops.mean(features, axis=tuple(range(1, len(features.shape) - 1)))

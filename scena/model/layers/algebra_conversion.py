@@ -40,7 +40,6 @@ class IntoAlgebra(Componentwise):
         self.nets: list[keras.Sequential] = []
 
     def build(self, input_shape: Shape) -> None:
-        """Checks the channels, and creates the convolutions of "learned"."""
         channels = channels_of(input_shape, self.data_format)
         if self.way in ("joint", "grayscale") and channels != 3:
             raise ModelError(
@@ -63,7 +62,6 @@ class IntoAlgebra(Componentwise):
         return keras.Sequential(steps, name=f"component_{number}")
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
-        """The components, stacked."""
         axis = channel_axis(self.data_format, len(inputs.shape))
         if self.way == "basic":
             others = [ops.zeros_like(inputs)] * (self.algebra.components - 1)
@@ -114,7 +112,6 @@ class OutOfAlgebra(Componentwise):
         self.way = way
 
     def call(self, inputs: Any) -> Any:
-        """The real numbers."""
         if self.way == "concat":
             return ops.convert_to_tensor(inputs)
         stacked, axis = split_components(inputs, self.algebra.components, self.data_format)
@@ -129,7 +126,6 @@ class OutOfAlgebra(Componentwise):
         return ops.where(positive, ops.sqrt(ops.where(positive, squares, ops.ones_like(squares))), squares)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The channels of one component, or of all."""
         if self.way == "concat":
             return input_shape
         shape = list(input_shape)

@@ -74,7 +74,6 @@ class AlgebraFilters(AlgebraWindow):
         self.filters = filters
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """As for the real layer."""
         return self.output_shape(input_shape, self.filters)
 
     def get_config(self) -> dict[str, Any]:
@@ -86,11 +85,9 @@ class AlgebraConv2D(AlgebraFilters):
     """A convolution over an algebra, with one call of the real one; see `AlgebraFilters`."""
 
     def build(self, input_shape: Shape) -> None:
-        """Adds the weights."""
         self.add_kernel((*self.kernel_size, self.channels_of(input_shape), self.filters), self.filters)
 
     def call(self, inputs: Any) -> Any:
-        """The convolution with the block kernel."""
         kernel = self.block_kernel()
         outputs = convolve(inputs, kernel, self.strides, self.padding, self.data_format, self.dilation_rate)
         return self.finish(outputs)
@@ -111,7 +108,6 @@ class AlgebraConv2DTranspose(AlgebraFilters):
         self.add_kernel((*self.kernel_size, self.filters, self.channels_of(input_shape)), self.filters)
 
     def call(self, inputs: Any) -> Any:
-        """The transposed convolution with the block kernel."""
         transpose = must_transpose(self.data_format)
         outputs = ops.conv_transpose(
             to_channels_last(inputs) if transpose else inputs,

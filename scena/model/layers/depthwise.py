@@ -30,12 +30,10 @@ class AlgebraDepthwiseConv2D(AlgebraWindow):
         self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape: Shape) -> None:
-        """Adds the weights."""
         channels = self.channels_of(input_shape)
         self.add_kernel((*self.kernel_size, channels, self.depth_multiplier), channels * self.depth_multiplier)
 
     def call(self, inputs: Any) -> Any:
-        """One depthwise convolution, and the sum over the input components."""
         products = ops.depthwise_conv(
             inputs,
             self.block_kernel(),
@@ -64,7 +62,6 @@ class AlgebraDepthwiseConv2D(AlgebraWindow):
         return ops.reshape(products, (-1, *size, components * channels * multiples))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """As for the real depthwise convolution."""
         return self.output_shape(input_shape, self.channels_of(input_shape) * self.depth_multiplier)
 
     def multiply_adds(self, input_shape: Shape) -> int:
@@ -121,12 +118,10 @@ class AlgebraSeparableConv2D(AlgebraFilters):
         self._given_initializer = given
 
     def build(self, input_shape: Shape) -> None:
-        """Builds the two."""
         self.spread.build(input_shape)
         self.mix.build(self.spread.compute_output_shape(input_shape))
 
     def call(self, inputs: Any) -> Any:
-        """One after the other."""
         return self.mix(self.spread(inputs))
 
     def multiply_adds(self, input_shape: Shape) -> int:

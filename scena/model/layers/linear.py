@@ -181,11 +181,9 @@ class AlgebraDense(AlgebraLinear):
         self.units = units
 
     def build(self, input_shape: Shape) -> None:
-        """Adds the weights."""
         self.add_kernel((self._inputs(input_shape), self.units), self.units)
 
     def call(self, inputs: Any) -> Any:
-        """The product with the kernel."""
         outputs = ops.matmul(inputs, self.block_kernel())
         if self.bias is not None:
             outputs = ops.add(outputs, self.bias)
@@ -195,7 +193,6 @@ class AlgebraDense(AlgebraLinear):
         return channels_of(shape, "channels_last", self.algebra.components)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The features are always last."""
         return (*input_shape[:-1], self.algebra.components * self.units)
 
     def multiply_adds(self, input_shape: Shape) -> int:

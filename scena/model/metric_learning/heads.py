@@ -36,7 +36,6 @@ class CenterLoss(keras.layers.Layer):
         self.alpha = alpha
 
     def build(self, embedding_shape: Any, labels_shape: Any = None) -> None:
-        """Adds a center for each class, at zero."""
         self.centers = self.add_weight(
             name="centers",
             shape=(self.n_classes, embedding_shape[-1]),
@@ -63,7 +62,6 @@ class CenterLoss(keras.layers.Layer):
         return ops.mean(ops.square(away), axis=-1)
 
     def compute_output_shape(self, embedding_shape: Any, labels_shape: Any = None) -> Any:
-        """One number for each sample."""
         return (embedding_shape[0],)
 
     def get_config(self) -> dict[str, Any]:

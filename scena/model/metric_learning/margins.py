@@ -32,7 +32,6 @@ class MarginHead(keras.layers.Layer):
         self.s = s
 
     def build(self, embedding_shape: Any, labels_shape: Any = None) -> None:
-        """Adds a vector for each class."""
         self.kernel = self.add_weight(
             name="kernel", shape=(embedding_shape[-1], self.n_classes), initializer="glorot_uniform"
         )
@@ -59,7 +58,6 @@ class MarginHead(keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement with_margin(self, cosine).")
 
     def compute_output_shape(self, embedding_shape: Any, labels_shape: Any = None) -> Any:
-        """One logit for each class."""
         return (embedding_shape[0], self.n_classes)
 
     def get_config(self) -> dict[str, Any]:
@@ -83,7 +81,6 @@ class ArcFace(MarginHead):
         self.m = m
 
     def with_margin(self, cosine: Any) -> Any:
-        """cos(θ + m)."""
         return _add_to_angle(cosine, self.m)
 
     def get_config(self) -> dict[str, Any]:
@@ -105,7 +102,6 @@ class CosFace(MarginHead):
         self.m = m
 
     def with_margin(self, cosine: Any) -> Any:
-        """cos θ − m."""
         return cosine - self.m
 
     def get_config(self) -> dict[str, Any]:
@@ -127,7 +123,6 @@ class SphereFace(MarginHead):
         self.m = m
 
     def with_margin(self, cosine: Any) -> Any:
-        """cos(m θ), and what continues it."""
         return _falling_cosine(self.m * _angle(cosine))
 
     def get_config(self) -> dict[str, Any]:
@@ -159,7 +154,6 @@ class CombinedMargin(MarginHead):
         self.m1, self.m2, self.m3 = m1, m2, m3
 
     def with_margin(self, cosine: Any) -> Any:
-        """cos(m1 · θ + m2) − m3."""
         if self.m1 == 1:
             return _add_to_angle(cosine, self.m2) - self.m3
         return _falling_cosine(self.m1 * _angle(cosine) + self.m2) - self.m3

@@ -109,5 +109,4 @@ class PixelwiseBinaryCrossentropy(keras.losses.Loss):
         return loss * balanced_weights(labels, 2) if self.balanced else loss
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the loss."""
         return {**super().get_config(), "label_smoothing": self.label_smoothing, "balanced": self.balanced}
