@@ -82,13 +82,6 @@ class IntoAlgebra(Componentwise):
         shape[axis] = channels * self.algebra.components
         return tuple(shape)
 
-    def multiply_adds(self, input_shape: Shape) -> int:
-        """The multiplications of one sample; only "learned" has any."""
-        pixels = 1
-        for size in input_shape[1:]:
-            pixels *= size or 1
-        return len(self.nets) * 2 * 9 * pixels * channels_of(input_shape, self.data_format)
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "way": self.way}
 

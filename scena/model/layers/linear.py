@@ -195,13 +195,5 @@ class AlgebraDense(AlgebraLinear):
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.algebra.components * self.units)
 
-    def multiply_adds(self, input_shape: Shape) -> int:
-        """The multiplications of one sample."""
-        inputs = self.algebra.components * self._inputs(input_shape)
-        rows = 1
-        for size in input_shape[1:-1]:
-            rows *= size or 1
-        return rows * inputs * self.algebra.components * self.units
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}

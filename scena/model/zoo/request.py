@@ -1,4 +1,4 @@
-"""A checked request for a network: its catalogue entry, input size, setting and options. No Keras here."""
+"""A checked request for a network: its catalogue entry, input size, setting and options; and counting it. No Keras here."""
 
 import importlib
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from scena.errors import ModelError, did_you_mean
 from scena.model.zoo.catalogue import MODELS, Entry
-from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Tensor
+from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Shape, Tensor, Totals
 from scena.model.zoo.params import SMALLEST_FACTOR, AlgebraParams, DataFormat, Framework, Leave, WayOut
 
 
@@ -62,6 +62,18 @@ def request(
     _check_algebra(setting)
     options = Options(entry.num_classes if num_classes is None else num_classes, depth, dropout, embedding)
     return Request(entry, size, setting, options, variant)
+
+
+def count_network(name: str, *args: Any, **kwargs: Any) -> Totals:
+    """Counts a network without building it; the arguments are those of `create_network`.
+
+    Raises:
+        ModelError: there is no such network, or it does not have what is asked for.
+    """
+    asked = request(name, *args, **kwargs)
+    nn = Layers(asked.setting._replace(data_format=DataFormat.NHWC))  # the data format changes no number
+    asked.build(nn, Shape((1, *asked.input_size)))
+    return nn.totals
 
 
 def _entry(name: str) -> Entry:
