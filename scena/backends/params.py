@@ -10,7 +10,7 @@ AUTO: list[Gpu] = ["auto"]
 
 
 class ComputeParams(Params, abstract=True):
-    """What to compute on. Without GPUs the CPU is used."""
+    """The devices to compute on. Without GPUs the CPU is used."""
 
     gpus: list[Gpu] | None = param(
         AUTO,
@@ -56,11 +56,11 @@ class ComputeParams(Params, abstract=True):
 
 
 class DeviceParams(ComputeParams):
-    """What to compute on. Without GPUs the CPU is used."""
+    """The devices to compute on. Without GPUs the CPU is used."""
 
 
 class TrainerDeviceParams(ComputeParams):
-    """What to train on: one device, several of this machine, or several machines."""
+    """The devices to train on: one, several of this machine, or several machines."""
 
     dist_strategy: Literal["default", "mirror", "central_storage", "multi_worker"] = param(
         "default",

@@ -70,7 +70,7 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
     """Runs graph, losses and metrics op by op on one batch, and logs what each of them looks like.
 
     Raises:
-        ModelError: names the part, the layer in which it failed, the line of code, and what it was given.
+        ModelError: names the part, the layer in which it failed, the line of code, and its inputs.
     """
     filtering = keras.config.is_traceback_filtering_enabled()
     keras.config.disable_traceback_filtering()

@@ -219,7 +219,7 @@ def add_tensorboard(writer: TensorBoardWriter, value: Any) -> None:
 
 @contextmanager
 def collect_tensorboard() -> Iterator[list[tuple[TensorBoardWriter, Any]]]:
-    """Collects what layers offer while the block runs (run the network eagerly inside it)."""
+    """Collects the arrays that layers offer while the block runs the network eagerly."""
     collected: list[tuple[TensorBoardWriter, Any]] = []
     token = _collected.set(collected)
     try:

@@ -128,7 +128,7 @@ class Measures:
         return values
 
     def report_skipped(self, subject: str = "The prediction graph") -> list[str]:
-        """What is not measured and why, for the log."""
+        """The skipped losses and metrics and the reason, for the log."""
         return [
             f"LAV does not measure the {'losses' if method == 'loss' else 'metrics'}"
             + (f" {', '.join(names)}: they need" if names else f": {spelled(type(self.model), method)} needs")
@@ -209,7 +209,7 @@ class TrainingModel(keras.Model):
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> Any:
-        """The weighted sum of the losses plus what layers regularise; also counts each loss and metric."""
+        """The weighted sum of the losses plus penalties of layers; also counts each loss and metric."""
         del y, sample_weight, training
         inputs, targets = x["inputs"], x["targets"]
         losses, metrics, updates = self.measures.compute(inputs, targets, y_pred)
@@ -261,7 +261,7 @@ class TrainingModel(keras.Model):
         return results
 
     def data_results(self) -> dict[str, Any]:
-        """What Keras metrics give beside numbers: data for TensorBoard, such as a PR curve."""
+        """Results of Keras metrics that are not numbers: data for TensorBoard, such as a PR curve."""
         return {name: data_of(self.updated_metrics[name]) for name in sorted(self._data_metrics)}
 
 

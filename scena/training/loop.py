@@ -29,7 +29,7 @@ class TrainingLoop:
     """Runs a training from its current progress to its end.
 
     Args:
-        run: what is trained.
+        run: the run.
         lav: LAV on the prediction graph, if enabled.
         state: takes checkpoints and restores the state of callbacks.
         requests: tells whether the training should stop early.

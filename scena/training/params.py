@@ -31,7 +31,7 @@ TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
 
 @dataclass(frozen=True, slots=True)
 class BestBy:
-    """Which value decides about the best model: `min:val_loss`, `max:acc`, `max:lav_NAME`, `min:train_loss`.
+    """The value that selects the best model: `min:val_loss`, `max:acc`, `max:lav_NAME`, `min:train_loss`.
 
     Attributes:
         mode: "min" or "max".
@@ -43,14 +43,14 @@ class BestBy:
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
-        """Reads what a user wrote."""
+        """Parses the text of a flag."""
         mode, colon, name = str(raw).partition(":")
         if mode not in ("min", "max") or not colon or not name or name != name.strip():
             raise ValueError("a direction and a value, such as min:val_loss or max:acc")
         return cls(mode, name)
 
     def to_param(self) -> str:
-        """What a user would write for it."""
+        """The text of a flag."""
         return f"{self.mode}:{self.name}"
 
 

@@ -2,35 +2,14 @@
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from scena.data.image.augment.params import ImagePipelineParams
 from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
-from scena.data.sources.params import RecordsParams
+from scena.data.sources.params import NamedDataSetParams, SplitSourceParams
 from scena.params import Params, param
 
 if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
     from scena.data.database import DataBase
     from scena.data.pipeline import DataPipeline
-
-
-from scena.data.image.augment.params import ImagePipelineParams
-from scena.data.sources.params import (
-    ImageArraysParams,
-    ImageFilesParams,
-    ImageRecordsParams,
-    NamedDataSetParams,
-    SplitSourceParams,
-)
-
-__all__ = [
-    "ImageArraysParams",
-    "ImageFilesParams",
-    "ImagePipelines",
-    "ImageRecordsParams",
-    "NamedDataSetParams",
-    "RecordsParams",
-    "TrainValParams",
-    "TrainerPipelineParams",
-    "TrainerPipelineParamsBase",
-]
 
 TSource = TypeVar("TSource", bound=DataGeneratorParams)
 TTrain = TypeVar("TTrain", bound=DataGeneratorParams)

@@ -45,10 +45,9 @@ def prepare_run(
 
     Args:
         params: all parameters.
-        scenario: what is trained.
+        scenario: the scenario to train.
         directory: the run's directory.
-        layers: what layers keep beside their variables in the checkpoint to resume from; None for a new run, whose initial weights
-            are then set.
+        layers: the layer states of the checkpoint to resume from; None for a new run, whose initial weights are then set.
         channel: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
@@ -72,7 +71,7 @@ def prepare_run(
             starter.apply(built.root.weights)
             starter.apply_layers(all_layers)
             keras.utils.set_random_seed(seed)  # building a model to read its weights must not change what follows
-        all_layers.read()  # finds now, not at the first checkpoint, what cannot be stored
+        all_layers.read()  # raises now, not at the first checkpoint, if a state cannot be stored
     else:
         all_layers.quantize(layers)
     quantized = [] if channel is None else channel.agree(all_layers)

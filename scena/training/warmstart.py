@@ -171,7 +171,7 @@ class WarmStarter:
         """Sets the state of layers beside their weights, if it is stored and wanted. Call it after `apply`.
 
         Raises:
-            TrainingError: a layer does not accept what is stored.
+            TrainingError: a layer does not accept its stored state.
         """
         assert self.params.model is not None
         stateful, states = list(layers.stateful().items()), self.read_layers(self.params.model)

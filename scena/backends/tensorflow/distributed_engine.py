@@ -79,7 +79,7 @@ class DistributedEngine:
         return dict(zip(self._names["test"], row.tolist(), strict=True))
 
     def pack_layers(self) -> bytes:
-        """What layers of the first replica keep beside their variables; empty if there is nothing."""
+        """The layer states of the first replica; empty if there are none."""
         return Layers(self._models[0].root, self._models[0]).pack()
 
     def begin(self, layers: bytes) -> None:

@@ -63,7 +63,7 @@ def start_distribution(params: TrainerDeviceParams) -> Distribution:
     """Starts what `--device.dist_strategy` asks for.
 
     Raises:
-        DeviceError: it is not available; the message lists what is.
+        DeviceError: it is not available; the message lists the alternatives.
     """
     if params.dist_strategy == "central_storage":
         raise DeviceError(
@@ -85,7 +85,7 @@ def _mirror() -> Distribution:
     if len(devices) < 2:
         raise DeviceError(
             f"--device.dist_strategy mirror needs several devices. There is one: {devices[0]}. Choose more with "
-            "--device.gpus 0 1 …, or divide this one with --device.virtual_devices 2. `scena devices` lists what there is."
+            "--device.gpus 0 1 …, or divide this one with --device.virtual_devices 2. `scena devices` lists all devices."
         )
     return Distribution(tf.distribute.MirroredStrategy(devices), devices, 0, len(devices))
 

@@ -101,7 +101,7 @@ class AlgebraDropout(Componentwise):
     """Drops whole elements: all components of a channel at a position share one mask. (Keras' Dropout drops them one by one.)
 
     Args:
-        rate: the share that is dropped; what is left is scaled up.
+        rate: the share that is dropped; the rest is scaled up.
         seed: makes the masks repeatable.
         kwargs: see `Componentwise`.
     """

@@ -147,8 +147,8 @@ class CombinedMargin(MarginHead):
         n_classes: number of classes.
         s: factor of the cosine; None takes the length of each embedding.
         m1: factor of the angle.
-        m2: what is added to the angle, in radians.
-        m3: what is taken from the cosine.
+        m2: added to the angle, in radians.
+        m3: subtracted from the cosine.
     """
 
     def __init__(

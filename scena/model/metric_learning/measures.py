@@ -73,7 +73,7 @@ def balanced_weights(labels: Any, n_classes: int) -> Any:
 
 @keras.saving.register_keras_serializable(package="scena")
 class PixelwiseBinaryCrossentropy(keras.losses.Loss):
-    """Binary cross-entropy of a map in which every pixel says yes or no about the whole image.
+    """Binary cross-entropy of a map in which every pixel classifies the whole image as yes or no.
 
     Called, it gives the mean over the batch, as any Keras loss; its `call` gives one value for each sample, as a model's `loss` may
     return it.

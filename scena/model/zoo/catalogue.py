@@ -1,4 +1,4 @@
-"""The networks of the zoo: where each is built, with what, and what it is made for. No Keras here."""
+"""The networks of the zoo: the builder of each, its arguments, image size and options. No Keras here."""
 
 from typing import Any, NamedTuple
 

@@ -54,7 +54,7 @@ def _stem(nn: Layers, x: Tensor) -> Tensor:
 
 
 def _block(nn: Layers, x: Tensor, branches: Sequence[Sequence[Step]], share: float, activate: bool = True) -> Tensor:
-    """A part of what the branches find is added to the input."""
+    """Adds a share of the concatenated branches to the input."""
     mixed = nn.concat([_branch(nn, x, steps) for steps in branches])
     x = nn.add([x, nn.scale(nn.conv(mixed, nn.count(x), 1), share)])
     return nn.activate(x) if activate else x

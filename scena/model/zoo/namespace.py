@@ -1,7 +1,7 @@
 """The layers and options that networks of the zoo are written with. Numbers of channels are always those of one component.
 
 `Layers` itself only tracks shapes and counts, for `scena zoo`; `KerasLayers` creates Keras layers of any framework. No Keras here.
-`flops` defines what is counted; a test compares the two for every network.
+It counts as `flops` does; a test compares the two for every network.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ CLASSIFIER = "classifier"
 
 
 class Setting(NamedTuple):
-    """What all layers of one network share."""
+    """The shared settings of all layers of a network."""
 
     framework: Framework
     factor: float

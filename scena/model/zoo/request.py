@@ -46,7 +46,7 @@ def request(
     """Checks a request; the arguments are those of `create_network`.
 
     Raises:
-        ModelError: there is no such network, or it does not have what is asked for.
+        ModelError: there is no such network, or it does not support an option.
     """
     entry = _entry(name)
     size = _checked_size(name, entry, input_size)
@@ -68,7 +68,7 @@ def count_network(name: str, *args: Any, **kwargs: Any) -> Totals:
     """Counts a network without building it; the arguments are those of `create_network`.
 
     Raises:
-        ModelError: there is no such network, or it does not have what is asked for.
+        ModelError: there is no such network, or it does not support an option.
     """
     asked = request(name, *args, **kwargs)
     nn = Layers(asked.setting._replace(data_format=DataFormat.NHWC))  # the data format changes no number

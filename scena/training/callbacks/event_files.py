@@ -29,7 +29,7 @@ DISK_ERRORS = (
     tf.errors.UnavailableError,
     tf.errors.DataLossError,
 )
-"""What TensorFlow raises for a disk that cannot be written."""
+"""Errors of a disk that cannot be written; TensorFlow has many."""
 
 
 class EventWriters:

@@ -57,7 +57,7 @@ class HistoryWriter(TrainerCallback):
             self._failed = True
         else:
             if self._failed:
-                logger.info("%s can be written again; nothing of it was lost.", path)
+                logger.info("%s can be written again; nothing was lost.", path)
             self._failed = False
 
     def state(self) -> dict[str, Any]:

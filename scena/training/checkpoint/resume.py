@@ -1,4 +1,4 @@
-"""Resuming a run: its stored parameters, what has changed since, and whether anything is left to do."""
+"""Resuming a run: its stored parameters, changes since then, and whether anything is left to do."""
 
 import json
 import logging
@@ -102,7 +102,7 @@ class Resumption:
         self.changes = [change for change in compare(stored, to_raw(params)) if change.path != "output_dir"]
 
     def report(self) -> None:
-        """Logs what has changed."""
+        """Logs the changes."""
         tell_of_rules(self._rules, str(self.directory))
         if not self.changes:
             return
@@ -121,7 +121,7 @@ class Resumption:
             start: which one.
 
         Returns:
-            What layers keep beside their variables; None if there is no checkpoint yet and the run starts from its beginning.
+            The layer states; None if there is no checkpoint yet and the run starts from the beginning.
         """
         self._start, store = start, self._store()
         step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start

@@ -28,7 +28,7 @@ from scena.training.run import Progress, TrainingRun
 logger = logging.getLogger(__name__)
 
 LAYERS = "layers/"
-"""Prefix of the keys of what layers keep beside their variables."""
+"""Prefix of the keys of layer states."""
 OWN_STATE = "own"
 """The group of a model's `state_variables`."""
 Groups = dict[str, list[keras.Variable]]
@@ -40,7 +40,7 @@ class TrainingState:
     """Saves and restores a run.
 
     Args:
-        run: what is trained, with all its callbacks.
+        run: the run, with all its callbacks.
         store: the checkpoints.
     """
 
@@ -146,7 +146,7 @@ class TrainingState:
 
 
 def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
-    """What layers of a checkpoint keep beside their variables."""
+    """The layer states of a checkpoint."""
     try:
         return decode(loaded.tensors, LAYERS)
     except ModelError as error:
@@ -183,7 +183,7 @@ def _check_backend(before: dict[str, str], path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """What results depend on beside the parameters: versions, and the number of cores that TensorFlow uses."""
+    """Influences on results beside the parameters: versions, and the number of cores that TensorFlow uses."""
     own = backend()
     return {
         "python": platform.python_version(),

@@ -62,7 +62,7 @@ class CheckpointStore:
         return sorted({step for name, step in names.items() if step is not None and _holds(self.directory / name)})
 
     def clean(self) -> None:
-        """Removes what a killed process left half-written."""
+        """Removes half-written checkpoints of a killed process."""
         if not self.directory.is_dir():
             return
         for name in {path.name[1:].rpartition(".")[0] for path in self.directory.glob(".*.*")}:
@@ -176,7 +176,7 @@ class CheckpointStore:
         return not run or not self.run or run == self.run
 
     def _recover(self, path: Path) -> None:
-        """Repairs what a crash left of this checkpoint, unless foreign files are in it."""
+        """Repairs this checkpoint after a crash, unless foreign files are in it."""
         if all(_only_ours(self.directory / f".{path.name}.{end}") for end in ("new", "old")):
             recover_directory(path)
 

@@ -24,7 +24,7 @@ _HEAD = 3
 
 
 class Command(IntEnum):
-    """What all processes have to do."""
+    """The next action of all processes."""
 
     SET_UP = 1
     OPEN = 2
@@ -68,7 +68,7 @@ class ControlChannel:
             self._exchange.get_concrete_function()
 
     def set_up(self, content: dict[str, Any]) -> None:
-        """In the chief: sends what workers need before they build the model."""
+        """In the chief: sends the settings that workers need before they build the model."""
         if self.distribution.chief:
             self.send(Command.SET_UP, content=content)
 

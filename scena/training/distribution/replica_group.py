@@ -49,7 +49,7 @@ def create_engine(
 
     Args:
         params: all parameters.
-        scenario: what is trained.
+        scenario: the scenario to train.
         channel: to the other processes.
         model: the first replica of this process, which callbacks, checkpoints and exports use.
         specs: of inputs and targets.

@@ -16,7 +16,7 @@ class OptimizerParams(Params, abstract=True):
 
 
 class GradientOptimizerParams(OptimizerParams, abstract=True):
-    """What all optimizers share: clipping, weight decay, learning-rate factors and gradient accumulation."""
+    """The shared parameters of all optimizers: clipping, weight decay, learning-rate factors and gradient accumulation."""
 
     cycled: ClassVar[str | None] = None
     """The attribute that a one-cycle schedule may change at each step; None if there is none."""
@@ -76,7 +76,7 @@ def _check_rule(rule: str) -> None:
 
 
 class MomentOptimizerParams(GradientOptimizerParams, abstract=True):
-    """What Adam and its variants share."""
+    """The shared parameters of Adam and its variants."""
 
     cycled: ClassVar[str | None] = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
