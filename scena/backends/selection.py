@@ -53,11 +53,7 @@ def load_keras() -> str:
 
 
 def check_backend(params: "Params", prefix: str) -> None:
-    """Refuses flags that the current backend does not support.
-
-    Args:
-        params: the root of the parameters.
-        prefix: its prefix on the command line, for example "trainer".
+    """Refuses flags, those of `params` with this prefix, that the current backend does not support.
 
     Raises:
         BackendError: names the flag.

@@ -72,11 +72,7 @@ class BuiltModel:
         return self.graphs["default"]
 
     def training_model(self, extend: Callable[[type[TrainingModel]], Any] | None = None) -> TrainingModel:
-        """A model that trains the graph with the scenario's losses and metrics.
-
-        Args:
-            extend: extends the class of the model before it is created.
-        """
+        """A model that trains the graph with the scenario's losses and metrics; `extend` may extend its class."""
         create: Any = self.model.training_model_cls()
         if not (isinstance(create, type) and issubclass(create, TrainingModel)):
             raise ModelError(

@@ -29,10 +29,7 @@ _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 
 @contextmanager
 def explaining_graph(name: str) -> Iterator[None]:
-    """While the block builds a graph, an error becomes one line.
-
-    Args:
-        name: of the graph's class.
+    """While the block builds the graph of this name, an error becomes one line.
 
     Raises:
         ModelError: what went wrong in which line of the user's code.

@@ -138,11 +138,7 @@ class TextData(TensorBoardData):
 
 
 class RawSummary(TensorBoardData):
-    """A serialised summary, as TensorBoard's plugins create them.
-
-    Args:
-        summary: the bytes of a `Summary` protocol buffer.
-    """
+    """A serialised summary, as TensorBoard's plugins create them."""
 
     def __init__(self, summary: bytes) -> None:
         self.summary = summary

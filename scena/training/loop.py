@@ -29,7 +29,6 @@ class TrainingLoop:
     """Runs a training from its current progress to its end.
 
     Args:
-        run: the run.
         lav: LAV on the prediction graph, if enabled.
         state: takes checkpoints and restores the state of callbacks.
         requests: tells whether the training should stop early.

@@ -44,9 +44,6 @@ def prepare_run(
     """Builds all parts of a training, in an order in which the seed determines all of them.
 
     Args:
-        params: all parameters.
-        scenario: the scenario to train.
-        directory: the run's directory.
         layers: the layer states of the checkpoint to resume from; None for a new run, whose initial weights are then set.
         channel: to the other processes, if the training uses several devices.
     """

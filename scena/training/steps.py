@@ -28,12 +28,7 @@ def stacked(block: list[Batch], part: str) -> Arrays:
 
 
 class Steps:
-    """Reads training batches and takes steps with them.
-
-    Args:
-        engine: an `Engine` of the backend, which runs step blocks.
-        train_data: the source of training batches.
-    """
+    """Reads training batches and takes steps with them."""
 
     distributed = False
     """Whether several replicas share each batch."""

@@ -23,11 +23,7 @@ class StopRequested(BaseException):
 
 
 class StopRequests:
-    """Whether the training should end, and why.
-
-    Args:
-        time_limit: seconds after which it should end; None for no limit.
-    """
+    """Whether the training should end, and why; without a time limit if it is None."""
 
     def __init__(self, time_limit: float | None = None) -> None:
         self._signal: int | None = None

@@ -22,12 +22,7 @@ State = tuple[list[Any], ...]
 
 
 class JaxEngine(Engine):
-    """Trains, validates and predicts with one model.
-
-    Args:
-        model: the Keras model whose `train_step` and `test_step` run, in the form that Keras has for JAX.
-        input_specs, target_specs, eager: see `Backend.create_engine`.
-    """
+    """Trains, validates and predicts with one model, whose steps have the form that Keras has for JAX."""
 
     def __init__(self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False) -> None:
         _check_types({**input_specs, **target_specs})

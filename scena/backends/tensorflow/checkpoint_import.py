@@ -115,11 +115,6 @@ def match_variables(
 
     A name fits if it is the whole path of a variable, or the end of just one path (`dense/kernel`); `trainable/3` is the fourth
     trainable variable.
-
-    Args:
-        stored: the variables of the checkpoint.
-        variables: the model's variables.
-        rules: applied one after the other to each stored name, as `re.sub`.
     """
     matches = Matches()
     index = _names(variables)

@@ -24,10 +24,7 @@ class DistributedEngine:
     """Trains and validates one model on several devices or in several processes.
 
     Args:
-        distribution: the replicas.
         models: the model of each replica of this process, compiled with an optimizer that sums gradients.
-        input_specs: the inputs.
-        target_specs: the targets.
     """
 
     def __init__(

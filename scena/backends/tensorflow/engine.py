@@ -18,11 +18,7 @@ from scena.model.building import keras_dtype
 
 
 class TensorFlowEngine(Engine):
-    """Trains, validates and predicts with one model.
-
-    Args:
-        model, input_specs, target_specs, eager, xla: see `Backend.create_engine`.
-    """
+    """Trains, validates and predicts with one model; created as by `Backend.create_engine`."""
 
     def __init__(
         self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False, xla: bool = False

@@ -58,10 +58,7 @@ def is_trusting() -> bool:
 
 
 def check_saved_model(path: Path) -> None:
-    """Refuses a SavedModel whose graph works with files or runs Python, unless the user trusts it.
-
-    Args:
-        path: its folder.
+    """Refuses the SavedModel in a folder if its graph works with files or runs Python, unless the user trusts it.
 
     Raises:
         ModelError: it is not a SavedModel, or it is refused.

@@ -16,10 +16,6 @@ class SavedModelFeatures(keras.layers.Layer):
     It is called as an object (as TensorFlow Hub's are), else by its endpoint `serve` (of Keras), else by its signature
     `serving_default`.
 
-    Args:
-        path: the folder of the SavedModel.
-        input_shape: the shape of one image.
-
     Raises:
         ModelError: it cannot be loaded, is refused (see `inspect.py`), or does not take such images.
     """

@@ -51,12 +51,7 @@ def _named(batch: Batch, row: int) -> str:
 
 @contextmanager
 def explaining_step(batches: Iterable[Batch], what: str) -> Iterator[None]:
-    """Converts an error of the backend in a step into one line: the sample if its data is the cause, else the user's line.
-
-    Args:
-        batches: the batches of the step.
-        what: the step, for the message.
-    """
+    """Converts an error of the backend in a step (`what`) into one line: the sample if its data is the cause, else the user's line."""
     try:
         yield
     except ScenaError as error:

@@ -42,12 +42,7 @@ class MissingOutputs:
         return sorted(self.specs or {})
 
     def measurable(self, compute: Compute, outputs: Tensors) -> tuple[dict[str, Any], list[str]] | None:
-        """The values that need no missing output, and the names of the others; None if that cannot be decided.
-
-        Args:
-            compute: a model's `loss` or `metrics`.
-            outputs: the outputs that there are.
-        """
+        """The values of `loss` or `metrics` that need no missing output, and the names of the others; None if that cannot be decided."""
         stand_ins, depends = self._stand_ins(outputs)
         try:
             values = compute({**outputs, **stand_ins})

@@ -56,13 +56,7 @@ def _record(metric: keras.metrics.Metric) -> None:
 
 
 def named_values(model: type[Overridable], method: str, value: Any) -> dict[str, Any]:
-    """The result of `loss` or `metrics` as a dict of tensors and updates of Keras metrics.
-
-    Args:
-        model: the model's class, for errors.
-        method: `loss` or `metrics`.
-        value: the result.
-    """
+    """The result of `loss` or `metrics` as a dict of tensors and updates of Keras metrics."""
     name = spelled(model, method)
     if method == "metrics" and isinstance(value, list | tuple) and all(isinstance(v, CalledMetric) for v in value):
         names = [called.metric.name for called in value]
@@ -99,16 +93,7 @@ def check_names(
     loss_weights: dict[str, float],
     skipped: dict[str, list[str]],
 ) -> None:
-    """Refuses names that stand for something else, or for nothing, and Keras metrics whose state would be lost or shared.
-
-    Args:
-        model: the model.
-        losses: names of the losses.
-        metrics: names of the averaged metrics.
-        updates: the Keras metrics.
-        loss_weights: the factors of the losses.
-        skipped: losses and metrics that the graph cannot measure, as in `Measures`.
-    """
+    """Refuses names that stand for something else, or for nothing, and Keras metrics whose state would be lost or shared."""
     kind, method = type(model), spelled(type(model), "loss")
     if not losses and "loss" not in skipped:
         raise ModelError(f"{method} returned no loss; return at least one, for example {{'loss': …}}.")
@@ -152,10 +137,6 @@ def check_sample_weights(
     """Refuses weights that would have no effect, or an unintended one.
 
     Args:
-        model: the model's class, for errors.
-        weights: the result of `sample_weights`.
-        values: losses and averaged metrics by name.
-        updates: the Keras metrics.
         skipped: whether the graph lacks what some losses or metrics need.
     """
     method = spelled(model, "sample_weights")

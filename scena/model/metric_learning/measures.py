@@ -42,13 +42,6 @@ class EmbeddingAccuracy(keras.metrics.Mean):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Counts a batch.
-
-        Args:
-            y_true: labels.
-            y_pred: embeddings.
-            sample_weight: how much each sample counts.
-        """
         same = nearest_is_same(y_true, y_pred)
         weights = ops.ones_like(same) * ops.cast(ops.shape(same)[0] > 1, "float32")
         if sample_weight is not None:

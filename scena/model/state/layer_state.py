@@ -45,11 +45,7 @@ class LayerState(msgspec.Struct):
 
 
 class Layers:
-    """All layers below some roots, in a fixed order, and the state of those that have more than variables.
-
-    Args:
-        roots: the layers that hold all others.
-    """
+    """All layers below some roots, in a fixed order, and the state of those that have more than variables."""
 
     def __init__(self, *roots: keras.layers.Layer) -> None:
         seen: set[int] = set()

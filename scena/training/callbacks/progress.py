@@ -14,11 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgressDisplay(TrainerCallback):
-    """Draws the current epoch and writes a line at its end.
-
-    Args:
-        settings: how often there is a line if there is no terminal to draw on.
-    """
+    """Draws the current epoch and writes a line at its end."""
 
     def __init__(self, settings: ProgressParams) -> None:
         super().__init__(settings)

@@ -67,14 +67,7 @@ class LoadedCheckpoint(NamedTuple):
 
 
 def write_checkpoint(directory: Path, tensors: TensorBuffer, state: StoredState, *, keep: bool) -> None:
-    """Writes the files of a checkpoint into an existing directory.
-
-    Args:
-        directory: where to write; it may already hold the best model.
-        tensors: the tensors.
-        state: the rest.
-        keep: mark the checkpoint as permanent.
-    """
+    """Writes the files of a checkpoint into an existing directory; `keep` marks it as permanent."""
     tensors.write(directory / TENSORS_FILE)
     text = json.dumps(msgspec.to_builtins(state)).encode()
     write_file(directory / STATE_FILE, text)

@@ -62,9 +62,7 @@ class Resumption:
     """A stored run that this process continues.
 
     Args:
-        directory: its directory.
         params: the parameters to resume with; their paths are converted.
-        scenario: the scenario, which stores the parameters.
         strict: refuse changed code.
     """
 
@@ -116,9 +114,6 @@ class Resumption:
 
     def load(self, start: int | Literal["latest", "best"]) -> list[LayerState] | None:
         """Reads the checkpoint to resume from, which `restore` then uses.
-
-        Args:
-            start: which one.
 
         Returns:
             The layer states; None if there is no checkpoint yet and the run starts from the beginning.

@@ -37,12 +37,7 @@ group and position; path, shape and type are stored beside it and checked when i
 
 
 class TrainingState:
-    """Saves and restores a run.
-
-    Args:
-        run: the run, with all its callbacks.
-        store: the checkpoints.
-    """
+    """Saves and restores a run with all its callbacks."""
 
     def __init__(self, run: TrainingRun, store: CheckpointStore) -> None:
         self.run = run
@@ -107,12 +102,7 @@ class TrainingState:
             callback.reset()
 
     def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint) -> None:
-        """Restores a checkpoint.
-
-        Args:
-            store: where it is; later checkpoints are set aside.
-            loaded: the checkpoint.
-        """
+        """Restores a checkpoint of the store, which sets later ones aside."""
         step, tensors, state = loaded
         try:
             progress = Progress.from_json(state.progress)

@@ -82,14 +82,7 @@ class CheckpointStore:
         return aside
 
     def commit(self, step: int, tensors: TensorBuffer, state: StoredState, pinned: int | None = None) -> Path:
-        """Writes tensors and state into the directory of `begin`, moves it into place and removes old checkpoints.
-
-        Args:
-            step: the checkpoint's step.
-            tensors: its tensors.
-            state: the rest of it.
-            pinned: the step of another checkpoint to keep, that of the best model.
-        """
+        """Writes the files into the directory of `begin`, moves it into place and removes old checkpoints, except the pinned one."""
         final, aside = self.path(step), self._aside(step)
         try:
             keep = bool(self.keep_every) and state.number % self.keep_every == 0
@@ -190,9 +183,6 @@ class CheckpointWriter:
     """Copies the state and writes it while the training continues; one checkpoint at a time.
 
     A checkpoint that cannot be written is reported. The training continues, earlier checkpoints stay, and the next one is tried.
-
-    Args:
-        store: the checkpoints.
     """
 
     def __init__(self, store: CheckpointStore) -> None:

@@ -22,12 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
-    """Raises errors that would otherwise appear at the start of the training.
-
-    Args:
-        params: all parameters.
-        fresh: a new run, in a new directory.
-    """
+    """Raises errors that would otherwise appear at the start of the training; a fresh run is one in a new directory."""
     check_present(params.device)
     optimizer, rate = params.optimizer, params.learning_rate
     inner = optimizer.inner if isinstance(optimizer, Lookahead) else optimizer
@@ -49,8 +44,6 @@ def check_code(directory: Path, params: TrainerParams[Any, Any], start: int | st
     """Refuses changed code on `resume --strict`, if the checkpoint is known already.
 
     Args:
-        directory: the run's directory.
-        params: its parameters.
         start: "latest", or the step of a checkpoint; "best" is looked up when the run is read.
         module: the module of the scenario.
 

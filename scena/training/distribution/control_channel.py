@@ -55,11 +55,7 @@ def connect(params: TrainerParams[Any, Any]) -> "ControlChannel":
 
 
 class ControlChannel:
-    """Sends commands from the chief to the workers. With one process there is nothing to send.
-
-    Args:
-        distribution: the processes.
-    """
+    """Sends commands from the chief to the workers. With one process there is nothing to send."""
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
@@ -90,13 +86,7 @@ class ControlChannel:
                 pipeline.shard(cluster.index, len(cluster))
 
     def send(self, command: Command, number: int = 0, content: Any = None) -> None:
-        """In the chief: sends a command.
-
-        Args:
-            command: what to do.
-            number: a count or a status.
-            content: plain data of the command.
-        """
+        """In the chief: sends a command, with a count or status and plain data."""
         if self.distribution.cluster is None:
             return
         data = np.frombuffer(b"" if content is None else json.dumps(content).encode(), np.uint8).astype(np.int64)

@@ -48,13 +48,7 @@ def create_engine(
     """Creates a model for each further device of this process, and the engine of all replicas.
 
     Args:
-        params: all parameters.
-        scenario: the scenario to train.
-        channel: to the other processes.
         model: the first replica of this process, which callbacks, checkpoints and exports use.
-        specs: of inputs and targets.
-        steps: steps of an epoch, if known.
-        quantized: the layers that are quantized.
     """
     models: list[Any] = [model]
     for device in channel.distribution.devices[1:]:
@@ -67,13 +61,7 @@ def create_engine(
 
 
 class ReplicaGroup(Steps):
-    """All replicas, as the chief sees them.
-
-    Args:
-        channel: to the workers.
-        engine: runs the steps together with the workers.
-        train_data: the chief's shard of the training data.
-    """
+    """All replicas, as the chief sees them."""
 
     distributed = True
 
@@ -191,13 +179,7 @@ def run_worker(channel: ControlChannel, params: TrainerParams[Any, Any], scenari
 
 
 class Worker:
-    """Executes the chief's commands.
-
-    Args:
-        run: the same as the chief's.
-        channel: the source of commands.
-        requests: records signals, which are reported to the chief with the next step.
-    """
+    """Executes the chief's commands; reports signals that it received with the next step."""
 
     def __init__(self, run: TrainingRun, channel: ControlChannel, requests: StopRequests) -> None:
         self._run = run

@@ -173,12 +173,7 @@ class MovingAverage(Extension):
 
 @dataclass(slots=True)
 class LookaheadSteps(Extension):
-    """Moves the slow weights a share of the way to the fast ones every `period` updates; the fast ones continue from there.
-
-    Args:
-        period: updates between two steps of the slow weights.
-        step_size: the share of the way.
-    """
+    """Moves the slow weights a share of the way to the fast ones every `period` updates; the fast ones continue from there."""
 
     name = "slow"
     period: int

@@ -29,13 +29,7 @@ from scena.training.schedules.params import (
 
 
 class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Base of the schedules: warm-up, offset and the conversion of steps to epochs. A subclass implements `fraction`.
-
-    Args:
-        params: the schedule's parameters.
-        steps_per_epoch: batches in one epoch.
-        epochs: epochs of the whole training.
-    """
+    """Base of the schedules: warm-up, offset and the conversion of steps to epochs. A subclass implements `fraction`."""
 
     momentum: Any = None
     """A function of the step, if the schedule changes the momentum too."""
