@@ -7,7 +7,6 @@ save and restore its variables are skipped: they never run, since TensorFlow rea
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,28 +32,14 @@ HARMLESS_STATE = re.compile(
 """Operations with a state that stays inside the graph. Any other one with a state is refused: unknown is not harmless."""
 
 
-_trusted: list[bool] = [False]
+_trusted = False
 """Whether the user trusts foreign SavedModels (`--trust`). Never stored, never read from a file."""
 
 
-def trust_saved_models() -> None:
+def trust_saved_models(trust: bool = True) -> None:
     """Allows SavedModels with operations on files or in Python in this process."""
-    _trusted[-1] = True
-
-
-@contextmanager
-def trusting() -> Iterator[None]:
-    """Allows such SavedModels while the block runs."""
-    _trusted.append(True)
-    try:
-        yield
-    finally:
-        _trusted.pop()
-
-
-def is_trusting() -> bool:
-    """Whether such SavedModels are allowed."""
-    return _trusted[-1]
+    global _trusted
+    _trusted = trust
 
 
 def check_saved_model(path: Path) -> None:
@@ -64,7 +49,7 @@ def check_saved_model(path: Path) -> None:
         ModelError: it is not a SavedModel, or it is refused.
     """
     found = sorted({operation for operation, _ in suspicious_operations(path)})
-    if found and not is_trusting():
+    if found and not _trusted:
         raise ModelError(
             f"The SavedModel {path} may work with files, with other processes or with Python: its graph has {', '.join(found)}. "
             "Its author could do on this machine what you can. It is loaded only with --trust."

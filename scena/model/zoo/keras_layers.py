@@ -29,17 +29,8 @@ class KerasLayers(Layers):
 
     # Layers with weights
 
-    def conv(
-        self,
-        x: Tensor,
-        filters: int,
-        kernel: Size,
-        strides: int = 1,
-        padding: str = "same",
-        bias: bool = True,
-        activation: str | None = None,
-        name: str | None = None,
-    ) -> Tensor:
+    def conv(self, x: Tensor, filters: int, kernel: Size, strides: int = 1, padding: str = "same", bias: bool = True,
+             activation: str | None = None, name: str | None = None) -> Tensor:  # fmt: skip
         keywords: dict[str, Any] = {
             "strides": strides, "padding": padding, "use_bias": bias, "activation": activation, "name": name, **self._kernel
         }  # fmt: skip
