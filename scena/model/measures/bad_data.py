@@ -10,10 +10,14 @@ import numpy as np
 
 from scena.data.batch import Batch
 from scena.errors import DataError, ModelError, ScenaError, TrainingError
-from scena.user_code import is_users, user_line
+from scena.user_code import user_line
 
 _LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
 _INDEX = re.compile(r"indices\[[\d,\s]*\] = (-?\d+) is not in \[0, (\d+)\)")
+
+
+# TensorFlow abbreviates paths in its message about a tensor that is not finite
+_LIBRARIES = re.compile(r"packages/|tensorflow/|/tensorflow|keras/src|scena/(model|training)/|lib/python")
 
 
 def not_finite(*batches: Batch) -> str:
@@ -110,7 +114,7 @@ def _bad_tensor(message: str) -> str:
     source = re.search(r"Input tensors?:\s*.*?Tensor\(\"([^\"]+)\"", message, re.DOTALL)
     # frames run from the outermost call to the operation
     frames = re.findall(r"^\s*\+ (\S+) \(L(\d+)\)", message, re.MULTILINE)
-    own = [f"{Path(file).name}:{line}" for file, line in frames if is_users(file)]
+    own = [f"{Path(file).name}:{line}" for file, line in frames if not _LIBRARIES.search(file)]
     place = f" at {own[-1]}" if own else ""
     of = f" of {source[1]}" if source else ""
     name = operation[1] if operation else "an operation"
