@@ -203,8 +203,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     )
 
     callbacks: list[CallbackParams] = param(
-        [],
-        help="further callbacks and trackers, from your own module (--import) or an installed plugin",
+        [], help="further callbacks and trackers, from your own module (--import) or an installed plugin"
     )
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")

@@ -93,25 +93,13 @@ def prepare_run(
         engine = replica_group.create_engine(params, scenario, channel, model, specs, steps, quantized)
         channel.divide(train_data, val_data)
         training_steps = replica_group.ReplicaGroup(channel, engine, train_data)
-    return TrainingRun(
-        params,
-        scenario,
-        directory,
-        built,
-        model,
-        engine,
-        training_steps,
-        train_data,
-        val_data,
-        steps,
-        code=scenario.code(params),
-        schedule=schedule,
-        average=average,
-    )
+    run = TrainingRun(params, scenario, directory, built, model, engine, training_steps, train_data, val_data, steps)
+    run.code, run.schedule, run.average = scenario.code(params), schedule, average
+    return run
 
 
 def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:
-    """The model of a training step, with the penalties that the trainer adds to its loss."""
+    """The model of a training step, with the trainer's penalties on its loss."""
     if not params.input_gradient_penalty:
         return built.training_model()
     from scena.backends.tensorflow.penalty import with_input_gradient_penalty
@@ -124,7 +112,7 @@ def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:
 def compile_model(
     params: TrainerParams[Any, Any], built: Any, model: Any, steps: int | None, *, distributed: bool = False
 ) -> tuple[Any, Any]:
-    """Freezes layers and gives the model its optimizer; returns the moving average, if there is one, and the schedule."""
+    """Freezes layers and compiles the model with its optimizer; returns the moving average, if there is one, and the schedule."""
     if params.no_train_scope is not None:
         freeze_layers(built.root, params.no_train_scope)
     average = create_average(params, steps)
@@ -143,7 +131,7 @@ def compile_model(
 
 
 def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
-    """The number of steps in an epoch; None if it is known only after reading all data."""
+    """The number of steps in an epoch; None if only reading all data would tell."""
     size = params.gen.train.batch_size
     if params.samples_per_epoch is not None:
         return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)
@@ -161,7 +149,7 @@ def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
 
 
 def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
-    """The schedule of the learning rate for epochs of this many steps."""
+    """The schedule of the learning rate."""
     rate = params.learning_rate
     if steps is None and (
         not isinstance(rate, Constant | ReduceOnPlateau) or (rate.warmup.unit == "epochs" and rate.warmup)
@@ -174,7 +162,7 @@ def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
 
 
 def create_average(params: TrainerParams[Any, Any], steps_per_epoch: int | None) -> MovingAverage | None:
-    """The moving average that the parameters ask for, or None."""
+    """The moving average of the weights, or None."""
     if params.ema_decay == 0:
         return None
     if params.ema_decay != AUTOMATIC:
@@ -195,12 +183,7 @@ def automatic_decay(updates: int) -> float:
 
 
 def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
-    """Freezes the layers whose whole path matches, and all layers inside them; returns the matched paths.
-
-    Args:
-        root: the layer that holds all others.
-        scope: a regular expression; `.*conv.*` matches every layer with `conv` in its path.
-    """
+    """Freezes the layers whose whole path matches the regular expression, and all layers inside them; returns the matched paths."""
     # a layer without weights has no path
     layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root and layer.path]
     matched = [layer for layer in layers if re.fullmatch(scope, layer.path)]

@@ -14,8 +14,6 @@ from scena.user_code import user_line
 
 _LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
 _INDEX = re.compile(r"indices\[[\d,\s]*\] = (-?\d+) is not in \[0, (\d+)\)")
-
-
 # TensorFlow abbreviates paths in its message about a tensor that is not finite
 _LIBRARIES = re.compile(r"packages/|tensorflow/|/tensorflow|keras/src|scena/(model|training)/|lib/python")
 

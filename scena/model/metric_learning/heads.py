@@ -152,13 +152,7 @@ class CombinedMargin(MarginHead):
     """
 
     def __init__(
-        self,
-        n_classes: int,
-        s: float | None = 30.0,
-        m1: float = 1.0,
-        m2: float = 0.3,
-        m3: float = 0.2,
-        **kwargs: Any,
+        self, n_classes: int, s: float | None = 30.0, m1: float = 1.0, m2: float = 0.3, m3: float = 0.2, **kwargs: Any
     ) -> None:
         super().__init__(n_classes, s, **kwargs)
         self.m1, self.m2, self.m3 = m1, m2, m3

@@ -89,9 +89,7 @@ class TensorBoardParams(TrackerParams, builds=".tensorboard:TensorBoardEvents"):
     scalars_every: Trigger = param(Trigger(1), help="interval of training values, in epochs or steps")
     histograms: Trigger = param(Trigger(0), help="interval of distributions of the weights, in epochs (0: never)")
     gradients: bool = param(
-        False,
-        help="distributions of the gradients too, together with those of the weights",
-        backends=["tensorflow"],
+        False, help="distributions of the gradients too, together with those of the weights", backends=["tensorflow"]
     )
     graph: bool = param(False, help="the graph of a training step", backends=["tensorflow"])
 
