@@ -189,14 +189,12 @@ def _counts(layers: list[keras.layers.Layer]) -> tuple[str, str]:
 
 
 def _size(variables: Iterable[Any]) -> str:
-    size = float(sum(math.prod(each.shape) * _item_size(each.dtype) for each in variables))
+    names = [(each.shape, keras.backend.standardize_dtype(each.dtype)) for each in variables]
+    size = float(
+        sum(math.prod(shape) * (2 if name == "bfloat16" else np.dtype(name).itemsize) for shape, name in names)
+    )
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} GB"
-
-
-def _item_size(dtype: str) -> int:
-    name = keras.backend.standardize_dtype(dtype)
-    return {"bfloat16": 2}.get(name) or np.dtype(name).itemsize

@@ -36,9 +36,9 @@ class Measures:
     """Losses and metrics of one batch, as the model defines them.
 
     Args:
-        model: whose `loss` and `metrics` to call.
-        root: the graph, for its `pre_proc_targets`.
-        missing: outputs that the graph does not have; losses and metrics that need them are skipped. None: that is an error.
+        model: has `loss` and `metrics`.
+        root: has `pre_proc_targets`.
+        missing: outputs that the graph does not have: losses and metrics that need them are skipped; without it they raise an error.
     """
 
     def __init__(self, model: ModelBase[Any], root: RootGraph, missing: MissingOutputs | None = None) -> None:
@@ -49,7 +49,7 @@ class Measures:
         """Names of skipped losses (key `loss`) and metrics (key `metrics`); an empty list means all of them."""
 
     def compute(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors, Updates]:
-        """The named losses, the named metrics that are averaged, and the Keras metrics with what to update them with."""
+        """The named losses, the named metrics that are averaged, and the Keras metrics with the arguments of their update."""
         targets = self._root.graph.pre_proc_targets(inputs, targets)
         losses = self._values("loss", inputs, targets, outputs)
         metrics = self._values("metrics", inputs, targets, outputs)
@@ -214,7 +214,7 @@ class TrainingModel(keras.Model):
         inputs, targets = x["inputs"], x["targets"]
         losses, metrics, updates = self.measures.compute(inputs, targets, y_pred)
         weights = self.measures.sample_weights(inputs, targets)
-        size = _batch_size(inputs)
+        size = ops.cast(ops.shape(next(iter(inputs.values())))[0], "float32")
         total: Any = 0.0
         for name, value in losses.items():
             mean = _mean(value, weights.get(name))
@@ -276,20 +276,12 @@ def _counted(metric: keras.metrics.Metric, arguments: list[Any]) -> list[Any]:
     count = 2 if isinstance(metric, keras.metrics.MeanMetricWrapper) else 1
     values, weights = arguments[:count], arguments[count:]
     rank = len(weights[0].shape) if weights and weights[0] is not None else 0
-    if rank > 1 and all(_leading(value, rank) == tuple(weights[0].shape) for value in values):
+    if rank > 1 and all(tuple(value.shape)[:rank] == tuple(weights[0].shape) for value in values):
         values = [ops.reshape(value, (-1, *value.shape[rank:])) for value in values]
         weights = [ops.reshape(weights[0], (-1,))]
     if count == 2 and all(len(value.shape) == 1 for value in values):
         values = [ops.expand_dims(value, -1) for value in values]
     return [*values, *weights]
-
-
-def _leading(value: Any, rank: int) -> tuple[int | None, ...]:
-    return tuple(value.shape)[:rank]
-
-
-def _batch_size(inputs: Tensors) -> Any:
-    return ops.cast(ops.shape(next(iter(inputs.values())))[0], "float32")
 
 
 def _mean(value: Any, weights: Any) -> Any:

@@ -51,7 +51,8 @@ class TrainingLoop:
         self._callbacks = keras.callbacks.CallbackList(
             callbacks, model=run.model, epochs=run.params.epochs, steps=run.steps_per_epoch, verbose=0
         )
-        self._watching = [callback for callback in callbacks if _sees_batches(callback)]
+        asleep = [callback for callback in self._own if not callback.wants_batches()]
+        self._watching = [one for one in callbacks if one not in asleep and has_hook(one, BATCH_HOOKS)]
         self._foreign_watching = any(callback not in self._own for callback in self._watching)
         self._test_watching = any(has_hook(callback, TEST_BATCH_HOOKS) for callback in callbacks)
         self._lav = lav
@@ -322,9 +323,3 @@ class TrainingLoop:
     def _close_stream(self) -> None:
         self._following = None
         self.run.steps.close()
-
-
-def _sees_batches(callback: keras.callbacks.Callback) -> bool:
-    if isinstance(callback, TrainerCallback) and not callback.wants_batches():
-        return False
-    return has_hook(callback, BATCH_HOOKS)

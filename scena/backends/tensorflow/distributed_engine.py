@@ -123,7 +123,8 @@ class DistributedEngine:
 
     def _place(self) -> tuple[int, int]:
         """The index of this replica among all, and in this process."""
-        number = int(tf.get_static_value(tf.convert_to_tensor(_replica_number())))
+        context = tf.distribute.get_replica_context()
+        number = int(tf.get_static_value(tf.convert_to_tensor(context.replica_id_in_sync_group)))
         return number, number - self.distribution.first
 
     def _part(self, batch: Any, counted: Any, total: Any, place: int) -> tuple[Any, tf.Tensor]:
@@ -174,35 +175,22 @@ class DistributedEngine:
     def _spread_step(self) -> tf.Tensor:
         def replica() -> tf.Tensor:
             number, place = self._place()
-            spread(_state(self._models[place], self._seeds[place].state), number)
+            model = self._models[place]
+            state = [*model.variables, *model.optimizer.variables, *model.metrics_variables, self._seeds[place].state]
+            spread(list({id(variable): variable for variable in state}.values()), number)
             return tf.constant(0)
 
         return self._each(replica, ())
 
 
 def check_models(model: TrainingModel) -> None:
-    """Refuses a model whose own steps cannot be distributed.
-
-    Raises:
-        ModelError: names the reason.
-    """
+    """Raises ModelError for a model whose own steps cannot be distributed."""
     for name, value in vars(model).items():
         if isinstance(value, keras.optimizers.Optimizer) and value is not model.optimizer:
             raise ModelError(
                 f"{type(model).__name__} has an optimizer of its own ({name}), whose gradients are not summed over the devices. "
                 "It cannot be trained with --device.dist_strategy; train it on one device."
             )
-
-
-def _state(model: keras.Model, seed: keras.Variable) -> list[keras.Variable]:
-    variables = [*model.variables, *model.optimizer.variables, *model.metrics_variables, seed]
-    return list({id(variable): variable for variable in variables}.values())
-
-
-def _replica_number() -> Any:
-    context = tf.distribute.get_replica_context()
-    assert context is not None
-    return context.replica_id_in_sync_group
 
 
 def _another_generator(device: str) -> keras.random.SeedGenerator:

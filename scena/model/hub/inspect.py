@@ -86,13 +86,10 @@ def _read(path: Path) -> Any:
     return model
 
 
-def _saver_nodes(saver: Any) -> tuple[str, str, str]:
-    return saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
-
-
 def _reachable(part: Any, library: dict[str, Any], old: bool) -> Iterator[tuple[str, Any]]:
     """Every node that loading or calling may run, with the name of its function."""
-    saver = set() if old else {name.split(":")[0] for name in _saver_nodes(part.saver_def)}
+    names = (part.saver_def.filename_tensor_name, part.saver_def.save_tensor_name, part.saver_def.restore_op_name)
+    saver = set() if old else {name.split(":")[0] for name in names}
     waiting = [name for name in part.object_graph_def.concrete_functions if name in library]
     for node in part.graph_def.node:
         if node.name not in saver:

@@ -181,16 +181,14 @@ class AlgebraDense(AlgebraLinear):
         self.units = units
 
     def build(self, input_shape: Shape) -> None:
-        self.add_kernel((self._inputs(input_shape), self.units), self.units)
+        inputs = channels_of(input_shape, "channels_last", self.algebra.components)
+        self.add_kernel((inputs, self.units), self.units)
 
     def call(self, inputs: Any) -> Any:
         outputs = ops.matmul(inputs, self.block_kernel())
         if self.bias is not None:
             outputs = ops.add(outputs, self.bias)
         return self.activation(outputs)
-
-    def _inputs(self, shape: Shape) -> int:
-        return channels_of(shape, "channels_last", self.algebra.components)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.algebra.components * self.units)

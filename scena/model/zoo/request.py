@@ -48,10 +48,15 @@ def request(
     Raises:
         ModelError: there is no such network, or it does not support an option.
     """
-    entry = _entry(name)
+    if name not in MODELS:
+        raise ModelError(f"There is no network {name!r}{did_you_mean(name, MODELS)}. `scena zoo` lists them.")
+    entry = MODELS[name]
     size = _checked_size(name, entry, input_size)
     _check_options(name, entry, {"depth": depth, "dropout": dropout, "embedding": embedding, "variant": variant})
-    _check_variant(name, entry, variant)
+    if variant is not None and variant not in entry.variants:
+        raise ModelError(
+            f"{name} has no variant {variant!r}{did_you_mean(variant, entry.variants)}; it has {', '.join(entry.variants)}."
+        )
     setting = Setting(
         _choice(Framework, framework, "framework"),
         factor,
@@ -76,12 +81,6 @@ def count_network(name: str, *args: Any, **kwargs: Any) -> Totals:
     return nn.totals
 
 
-def _entry(name: str) -> Entry:
-    if name not in MODELS:
-        raise ModelError(f"There is no network {name!r}{did_you_mean(name, MODELS)}. `scena zoo` lists them.")
-    return MODELS[name]
-
-
 def _checked_size(name: str, entry: Entry, size: Sequence[int] | None) -> tuple[int, ...]:
     size = tuple(entry.input_size if size is None else size)
     if len(size) != 3 or min(size[:2]) < entry.smallest or size[2] < 1:
@@ -98,13 +97,6 @@ def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
             raise ModelError(
                 f"{name} has no {option}. Received: {option}={value!r}. Networks that have it: {', '.join(having)}."
             )
-
-
-def _check_variant(name: str, entry: Entry, variant: str | None) -> None:
-    if variant is not None and variant not in entry.variants:
-        raise ModelError(
-            f"{name} has no variant {variant!r}{did_you_mean(variant, entry.variants)}; it has {', '.join(entry.variants)}."
-        )
 
 
 def _check_algebra(setting: Setting) -> None:
