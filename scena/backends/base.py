@@ -52,9 +52,9 @@ class Backend:
 
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]] = ()
-    """The packages that results depend on beside Keras, TensorFlow and numpy; checkpoints store their versions."""
+    """Packages that results depend on besides Keras, TensorFlow and numpy; checkpoints store their versions."""
     checks_labels: ClassVar[bool] = False
-    """Whether it refuses labels that are out of range by itself."""
+    """Whether the backend itself refuses labels that are out of range."""
     any_batch_size: ClassVar[bool] = False
     """Whether a batch of another size needs no new compilation."""
     saved_model_writer: ClassVar[str] = ""
@@ -69,7 +69,7 @@ class Backend:
         check_backend(params, "device")
 
     def compute_deterministically(self) -> None:
-        """From now on, only operations that give the same bits each time."""
+        """Uses only operations that give the same bits each time, from now on."""
 
     def create_engine(
         self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False, xla: bool = False

@@ -51,7 +51,7 @@ class ComputeParams(Params, abstract=True):
             raise ValueError(f"memory_limit must be an amount such as 4000MB or 40%; received {self.memory_limit!r}")
 
     def gpu_indices(self) -> list[int]:
-        """The GPUs that are asked for by their index."""
+        """The requested GPUs, if they are given by index."""
         return [gpu for gpu in self.gpus or () if isinstance(gpu, int)]
 
 

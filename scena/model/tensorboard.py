@@ -1,4 +1,4 @@
-"""What TensorBoard shows beside numbers: data that evaluators and metrics return, and arrays that layers offer.
+"""Content for TensorBoard other than numbers: data that evaluators and metrics return, and arrays that layers offer.
 
 Data is written under its name in the results. Ready-made summaries (serialised protocol buffers) are bytes. Offering an array costs
 nothing in a training step: arrays are only collected when the trainer runs one batch for that purpose.

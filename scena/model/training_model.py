@@ -241,7 +241,7 @@ class TrainingModel(keras.Model):
         return self.results()
 
     def state_variables(self) -> list[keras.Variable]:
-        """Variables that checkpoints have to keep beside weights, metrics and the optimizer's, such as a second optimizer's."""
+        """Further variables for checkpoints besides weights, metrics and the optimizer's, such as a second optimizer's."""
         return []
 
     def results(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
         raise NotImplementedError(f"{type(self).__name__} must implement val_gen(self).")
 
     def lav_gen(self) -> dict[str, DataGeneratorParams]:
-        """The sources of LAV during training, by name; each gives its own results."""
+        """The sources of LAV during training, by name; each has its own results."""
         source = self.val_gen()
         return {} if source is None else source.parts()
 
@@ -46,7 +46,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
 
 
 class TrainValParams(TrainerPipelineParamsBase, Generic[TSource]):
-    """One source for training and validation; its generator knows from its mode which samples to give."""
+    """One source for training and validation; its generator selects samples by its mode."""
 
     train_val: TSource = param(flat="data", help="the data set")
 

@@ -131,7 +131,7 @@ def compile_model(
 
 
 def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
-    """The number of steps in an epoch; None if only reading all data would tell."""
+    """The number of steps in an epoch; None if the source does not know its size."""
     size = params.gen.train.batch_size
     if params.samples_per_epoch is not None:
         return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)

@@ -70,7 +70,7 @@ class Progress:
     pending: bool = False
     """Whether a validation that is due after the last step has not run yet."""
     validated: dict[str, float] | None = None
-    """The epoch's values, if its validation is done and its LAV is not."""
+    """The epoch's values, between its validation and its LAV."""
     stopped: bool = False
     """Whether the training ended before its last epoch, by early stopping or another callback."""
     finished: bool = False

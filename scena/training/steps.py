@@ -16,7 +16,7 @@ BLOCK_SECONDS = 0.05
 """Target time of a step block: long enough to hide the cost of Python, short enough to react to a signal."""
 
 Validation = tuple[dict[str, float], dict[str, Any]]
-"""Numbers, and what metrics give for TensorBoard."""
+"""Numbers, and results of metrics for TensorBoard."""
 
 
 def stacked(block: list[Batch], part: str) -> Arrays:

@@ -84,7 +84,7 @@ class Trainer:
         It shows its log and progress, unless the program has set up logging that does not.
 
         Args:
-            callbacks: Keras callbacks to run beside Scena's own.
+            callbacks: Keras callbacks to run in addition to Scena's own.
             resume: continue from a checkpoint of the output directory instead of starting a new run. Parameters may differ from
                 the stored ones: changes are logged and recorded.
             start: the checkpoint to resume from: the latest, that of the best model, or that of a step.
@@ -274,7 +274,7 @@ class Trainer:
 
 
 def _connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
-    """Connects several devices or processes, if they are asked for; imports TensorFlow's distribution only then."""
+    """Connects several devices or processes if there are any; imports TensorFlow's distribution only then."""
     if params.device.dist_strategy != "default":
         from scena.training.distribution.control_channel import connect
 

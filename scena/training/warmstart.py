@@ -114,7 +114,7 @@ class WarmStarter:
         return self.scenario.read_weights(place)
 
     def read_layers(self, path: Path) -> list[LayerState]:
-        """The state of layers beside their weights, such as vocabularies; empty if it is not stored there."""
+        """The state of layers besides their weights, such as vocabularies; empty if it is not stored there."""
         if type(self).read is not WarmStarter.read or type(self).apply is not WarmStarter.apply:
             return []  # only the custom reader knows what is stored there
         place = _place(path)
@@ -168,7 +168,7 @@ class WarmStarter:
         return found
 
     def apply_layers(self, layers: Layers) -> None:
-        """Sets the state of layers beside their weights, if it is stored and wanted. Call it after `apply`.
+        """Sets the state of layers besides their weights, if it is stored and wanted. Call it after `apply`.
 
         Raises:
             TrainingError: a layer does not accept its stored state.

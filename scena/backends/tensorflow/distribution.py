@@ -60,7 +60,7 @@ class Distribution:
 
 
 def start_distribution(params: TrainerDeviceParams) -> Distribution:
-    """Starts what `--device.dist_strategy` asks for.
+    """Starts the strategy of `--device.dist_strategy`.
 
     Raises:
         DeviceError: it is not available; the message lists the alternatives.

@@ -86,7 +86,7 @@ class TensorFlowEngine(Engine):
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Converts TensorFlow's errors while it traces or runs a step into errors that tell what to do."""
+        """Converts TensorFlow's errors while it traces or runs a step into errors that name the fix."""
         try:
             yield
         except tf.errors.OpError as error:

@@ -52,7 +52,7 @@ class MissingOutputs:
         return known, [name for name in values if name not in known]
 
     def _stand_ins(self, outputs: Tensors) -> tuple[Tensors, Callable[[Any], bool]]:
-        """A tensor without a value for each missing output, and what tells whether something was computed from one."""
+        """A placeholder for each missing output, and a function that tells whether a value was computed from one."""
         specs = self.specs or {}
         if keras.config.backend() == "tensorflow":
             import tensorflow as tf

@@ -1,4 +1,4 @@
-"""State of layers beside their variables: vocabularies, bin boundaries, quantization, tensors derived from weights.
+"""State of layers besides their variables: vocabularies, bin boundaries, quantization, tensors derived from weights.
 
 It is read and set through Keras' hooks of the layers: `save_own_variables`, `load_own_variables`, `save_assets`, `load_assets` and
 `finalize_state`. The state is plain data (numbers and files), the same in checkpoints and exports.

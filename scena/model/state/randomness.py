@@ -1,4 +1,4 @@
-"""The random state beside that of layers: the global generators of Python, numpy and Keras; and work that does not change it."""
+"""The random state outside of layers: the global generators of Python, numpy and Keras; and blocks of code that leave it unchanged."""
 
 import random
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 Builder = str
-"""A function of a module beside this one: "resnet:bottleneck"."""
+"""A function of a module of this folder: "resnet:bottleneck"."""
 
 
 class Entry(NamedTuple):

@@ -13,7 +13,7 @@ class CallbackParams(Params, abstract=True):
     """Whether a training can have only one."""
 
     def active(self) -> bool:
-        """Whether it takes part in a training with these values."""
+        """Whether the callback is used with these values."""
         return True
 
 

@@ -33,7 +33,7 @@ OWN_STATE = "own"
 """The group of a model's `state_variables`."""
 Groups = dict[str, list[keras.Variable]]
 """Variables by what they belong to. Keras' paths are neither unique nor the same in every process, so a variable is stored under its
-group and position; path, shape and type are stored beside it and checked when it is read."""
+group and position; path, shape and type are stored with it and checked when it is read."""
 
 
 class TrainingState:
@@ -173,7 +173,7 @@ def _check_backend(before: dict[str, str], path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Influences on results beside the parameters: versions, and the number of cores that TensorFlow uses."""
+    """Influences on results other than the parameters: versions, and the number of cores that TensorFlow uses."""
     own = backend()
     return {
         "python": platform.python_version(),
