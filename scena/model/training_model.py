@@ -121,7 +121,7 @@ class Measures:
         if found is None and self.skipped.get(method):
             raise ModelError(
                 f"{spelled(type(self.model), method)} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
-                "which the prediction graph does not put out: it calls functions of the backend. Remove --run_eagerly, or use keras.ops."
+                "which the prediction graph does not return: it calls functions of the backend. Remove --run_eagerly, or use keras.ops."
             )
         values, skipped = found if found is not None else ({}, [])
         self.skipped[method] = skipped
@@ -132,7 +132,7 @@ class Measures:
         return [
             f"LAV does not measure the {'losses' if method == 'loss' else 'metrics'}"
             + (f" {', '.join(names)}: they need" if names else f": {spelled(type(self.model), method)} needs")
-            + f" {', '.join(self._missing.names())}. {subject} does not put that out."
+            + f" {', '.join(self._missing.names())}. {subject} does not return it."
             for method, names in self.skipped.items()
             if self._missing is not None
         ]

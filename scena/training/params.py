@@ -148,7 +148,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     input_gradient_penalty: float = param(
         0.0,
         ge=0,
-        help="weight of the squared gradient of the loss by the inputs, added to the loss",
+        help="weight of the squared gradient of the loss with respect to the inputs, added to the loss",
         backends=["tensorflow"],
     )
     preload_data: bool = param(
@@ -230,7 +230,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         for callback in self.callbacks:
             if callback.once and sum(type(other) is type(callback) for other in self.all_callbacks()) > 1:
                 raise ValueError(
-                    f"callbacks: a training has only one {short_name(type(callback))}, and it is there already"
+                    f"callbacks: a training can have only one {short_name(type(callback))}, and already has it"
                 )
         if self.no_train_scope is not None:
             try:

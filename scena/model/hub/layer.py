@@ -151,7 +151,7 @@ def _endpoint(path: Path, loaded: Any) -> tuple[Any, str | None]:
     function = loaded.signatures.get("serving_default")
     if function is None:
         raise ModelError(
-            f"The SavedModel {path} can neither be called nor has it an endpoint 'serve' or a signature 'serving_default'. "
+            f"The SavedModel {path} is not callable and has neither an endpoint 'serve' nor a signature 'serving_default'. "
             f"It has: {', '.join(loaded.signatures) or 'no signature'}."
         )
     names = list(function.structured_input_signature[1])
@@ -164,8 +164,8 @@ def _features(path: Path, outputs: Any) -> Any:
     if isinstance(outputs, dict):
         name = "default" if "default" in outputs else next(iter(outputs)) if len(outputs) == 1 else None
         if name is None:
-            raise ModelError(f"The SavedModel {path} puts out {sorted(outputs)}; a feature extractor has one output.")
+            raise ModelError(f"The SavedModel {path} returns {sorted(outputs)}; a feature extractor has one output.")
         outputs = outputs[name]
     if not 2 <= len(outputs.shape) <= 4 or outputs.shape[-1] is None:
-        raise ModelError(f"The SavedModel {path} puts out a tensor of shape {outputs.shape}, which is not features.")
+        raise ModelError(f"The SavedModel {path} returns a tensor of shape {outputs.shape}, which is not features.")
     return outputs

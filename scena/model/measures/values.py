@@ -151,7 +151,7 @@ def check_sample_weights(
         if len(shape) > 1 and shape[1:] != (1,) * (len(shape) - 1):
             raise ModelError(
                 f"{method}: {name!r} must have one weight for each sample. Received: shape {shape}. "
-                f"Weights within a sample belong into {spelled(model, 'metrics')}"
+                f"Weights within a sample belong in {spelled(model, 'metrics')}"
                 f"{'' if name in updates else ' or ' + spelled(model, 'loss')}."
             )
         if name in updates:

@@ -53,7 +53,7 @@ class HistoryWriter(TrainerCallback):
             write_checked(path, text.getvalue())
         except OSError as error:
             if not self._failed:
-                logger.warning("Cannot write %s: %s. It is tried again after each epoch.", path, error.strerror)
+                logger.warning("Cannot write %s: %s. Scena retries after each epoch.", path, error.strerror)
             self._failed = True
         else:
             if self._failed:

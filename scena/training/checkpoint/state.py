@@ -246,7 +246,7 @@ def write_variables(groups: Groups, arrays: dict[str, Array], entries: list[Vari
     expected = keyed(groups)
     if groups.get(OWN_STATE) and not any(key.startswith(f"{OWN_STATE}/") for key in stored):
         logger.warning(
-            "The checkpoint does not hold the model's state_variables, as those of older versions: they start anew."
+            "The checkpoint does not hold the model's state_variables, which older versions did not store: they are initialized again."
         )
         expected = keyed({**groups, OWN_STATE: []})
     if set(stored) != set(expected):

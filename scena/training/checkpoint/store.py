@@ -248,7 +248,7 @@ class CheckpointWriter:
 
     def _failed(self, step: int, error: CheckpointError | OSError) -> None:
         self.failure = error if isinstance(error, CheckpointError) else self.store.failure(step, error)
-        logger.warning("%s The training continues; the next checkpoint is tried when it is due.", self.failure)
+        logger.warning("%s The training continues; the next checkpoint is written when it is due.", self.failure)
 
 
 def _holds(path: Path) -> bool:

@@ -160,7 +160,7 @@ class SGD(GradientOptimizerParams, builds="keras.optimizers:SGD"):
 class Lookahead(OptimizerParams):
     """Any optimizer, with slow weights that follow every few steps (Zhang et al. 2019)."""
 
-    inner: GradientOptimizerParams = param(Adam(), help="the optimizer that makes the steps")
+    inner: GradientOptimizerParams = param(Adam(), help="the inner optimizer")
     sync_period: int = param(6, ge=1, aliases=["k"], help="steps between two updates of the slow weights")
     slow_step_size: float = param(
         0.5, gt=0, le=1, aliases=["alpha"], help="how far the slow weights move towards the fast ones"
