@@ -127,12 +127,12 @@ class Measures:
         self.skipped[method] = skipped
         return values
 
-    def report_skipped(self, subject: str = "The prediction graph") -> list[str]:
+    def report_skipped(self, subject: str = "the prediction graph") -> list[str]:
         """The skipped losses and metrics and the reason, for the log."""
         return [
             f"LAV does not measure the {'losses' if method == 'loss' else 'metrics'}"
             + (f" {', '.join(names)}: they need" if names else f": {spelled(type(self.model), method)} needs")
-            + f" {', '.join(self._missing.names())}. {subject} does not return it."
+            + f" {', '.join(self._missing.names())}, which {subject} does not return."
             for method, names in self.skipped.items()
             if self._missing is not None
         ]

@@ -121,7 +121,7 @@ def test_only_what_needs_the_missing_output_is_skipped(
     assert results["main"] == pytest.approx(expected_loss(logits, classes), rel=1e-5)
     assert results["acc"] == pytest.approx(np.mean(logits.argmax(1) == classes))
     assert (
-        "LAV does not measure the losses aux: they need aux. The prediction graph does not return it." in caplog.text
+        "LAV does not measure the losses aux: they need aux, which the prediction graph does not return." in caplog.text
     )
     assert "LAV does not measure the metrics aux_acc, distance: they need aux." in caplog.text
 

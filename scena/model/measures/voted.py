@@ -68,7 +68,7 @@ class VotedMeasures:
             self._failed = True
             logger.info("The vote has no losses and metrics: %s", error)
             return
-        for line in self._measuring.measures.report_skipped("The vote"):
+        for line in self._measuring.measures.report_skipped("the vote"):
             logger.info("%s", line)
 
 
