@@ -16,9 +16,9 @@ import keras
 import numpy as np
 from safetensors.numpy import save_file
 
-from scena.model.state.variables import variable_views
-from scena.training.checkpoint.store import FORMAT, CheckpointStore, StoredState
-from scena.training.checkpoint.writer import CheckpointWriter
+from scena.backends.base import backend
+from scena.training.checkpoint.format import FORMAT, StoredState
+from scena.training.checkpoint.store import CheckpointStore, CheckpointWriter
 
 MEGABYTES = 240
 
@@ -41,7 +41,7 @@ def measure(folder: Path, rounds: int) -> None:
     writer = CheckpointWriter(CheckpointStore(folder / "store"))
 
     def arrays() -> dict[str, Any]:
-        return dict(zip(names, variable_views(variables), strict=True))
+        return dict(zip(names, backend().variable_views(variables), strict=True))
 
     def save(step: int) -> None:
         writer.save(step, arrays, StoredState(FORMAT, {}, {}, [], {}), lambda directory: None)

@@ -50,8 +50,8 @@ def main() -> None:
 
 def slowdown(case: str, processes: int, options: Options) -> tuple[float, float]:
     """The ratio of both times, and the seconds of a step from RAM."""
-    from scena.training.loop import stacked
     from scena.training.prepare import prepare_run
+    from scena.training.steps import stacked
 
     scenario, size = scenario_of(case), BLOCK[case]
     params = scenario.default_trainer_params()

@@ -104,6 +104,7 @@ from scena.training.optimizers.params import OptimizerParams as OptimizerParams
 from scena.training.optimizers.params import RAdam as RAdam
 from scena.training.optimizers.params import RMSprop as RMSprop
 from scena.training.params import TrainerParams as TrainerParams
+from scena.training.params import WarmStartParams as WarmStartParams
 from scena.training.pipelines import ImagePipelines as ImagePipelines
 from scena.training.pipelines import TrainerPipelineParams as TrainerPipelineParams
 from scena.training.pipelines import TrainerPipelineParamsBase as TrainerPipelineParamsBase
@@ -125,8 +126,7 @@ from scena.training.schedules.params import StepDecay as StepDecay
 from scena.training.schedules.params import StepListDecay as StepListDecay
 from scena.training.trainer import Trainer as Trainer
 from scena.training.trigger import Trigger as Trigger
-from scena.training.warmstart.params import WarmStartParams as WarmStartParams
-from scena.training.warmstart.warmstarter import WarmStarter as WarmStarter
-from scena.training.warmstart.warmstarter import Weights as Weights
+from scena.training.warmstart import WarmStarter as WarmStarter
+from scena.training.warmstart import Weights as Weights
 
 __version__: str

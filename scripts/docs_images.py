@@ -30,7 +30,7 @@ from scena import (
     VerificationParams,
 )
 from scena.model.zoo.catalogue import MODELS
-from scena.model.zoo.counting import count_network
+from scena.model.zoo.request import count_network
 from scena.plots import new_figure
 from scena.training.prepare import create_schedule
 

@@ -1,7 +1,7 @@
 """`Backend`: what Scena needs of a Keras backend. Those of TensorFlow and JAX are in `tensorflow/` and `jax/`; plugins add others."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol
 
@@ -15,6 +15,8 @@ from scena.plugins import find
 
 Arrays = dict[str, np.ndarray]
 """Named arrays: the inputs, targets or outputs of a batch."""
+Specs = dict[str, ArraySpec]
+"""Names, shapes and types of inputs or targets, without the batch."""
 
 
 class Engine(Protocol):
@@ -51,9 +53,9 @@ class Backend:
 
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]] = ()
-    """The packages that results depend on beside Keras, TensorFlow and numpy; checkpoints store their versions."""
+    """Packages that results depend on besides Keras, TensorFlow and numpy; checkpoints store their versions."""
     checks_labels: ClassVar[bool] = False
-    """Whether it refuses labels that are out of range by itself."""
+    """Whether the backend itself refuses labels that are out of range."""
     any_batch_size: ClassVar[bool] = False
     """Whether a batch of another size needs no new compilation."""
     saved_model_writer: ClassVar[str] = ""
@@ -68,34 +70,24 @@ class Backend:
         check_backend(params, "device")
 
     def compute_deterministically(self) -> None:
-        """From now on, only operations that give the same bits each time."""
+        """Uses only operations that give the same bits each time, from now on."""
 
     def create_engine(
-        self,
-        model: keras.Model,
-        input_specs: dict[str, ArraySpec],
-        target_specs: dict[str, ArraySpec],
-        *,
-        eager: bool = False,
-        xla: bool = False,
+        self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False, xla: bool = False
     ) -> Engine:
-        """What trains and validates.
+        """The engine that trains and validates.
 
         Args:
             model: the Keras model whose `train_step` and `test_step` run.
-            input_specs: names, shapes and types of the inputs, without the batch.
-            target_specs: the same for the targets.
+            input_specs: the inputs.
+            target_specs: the targets.
             eager: run op by op instead of compiled, so that a debugger stops inside the model.
             xla: compile each step with XLA (JAX always does).
         """
         raise self.only_predicts()
 
     def check_training(self) -> None:
-        """Refuses a training on a backend that has no engine for it, before anything is built.
-
-        Raises:
-            BackendError: it can only predict.
-        """
+        """Raises BackendError on a backend that can only predict, before anything is built."""
         if type(self).create_engine is Backend.create_engine:
             raise self.only_predicts()
 
@@ -106,16 +98,14 @@ class Backend:
         )
 
     def create_prediction_engine(
-        self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False
+        self, model: keras.Model, input_specs: Specs, *, eager: bool = False
     ) -> PredictionEngine:
-        """What predicts.
-
-        Args:
-            model: a functional model with named inputs and outputs.
-            input_specs: names, shapes and types of its inputs.
-            eager: run op by op.
-        """
+        """The engine that predicts with a functional model with named inputs and outputs."""
         return _OpByOp(model)
+
+    def variable_views(self, variables: Iterable[keras.Variable]) -> list[np.ndarray]:
+        """The values as arrays that share the variables' memory where that is possible; copy them before the next step."""
+        return [np.asarray(variable.value) for variable in variables]
 
     def run_unchanged(self, graph: keras.Model) -> Callable[[Arrays], Arrays]:
         """A function that runs a graph and leaves its variables as they are, also those that a layer changes when it is called."""

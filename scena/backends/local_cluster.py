@@ -24,8 +24,8 @@ class LocalCluster:
     """The processes of one training on this machine.
 
     Args:
-        command: what each of them runs.
-        count: how many there are.
+        command: the command of each.
+        count: the number of processes.
         divide_cores: give each a share of the cores.
         patience: seconds to wait for the others once one has failed.
     """
@@ -52,7 +52,8 @@ class LocalCluster:
                 time.sleep(TICK)
         for reader in self._readers:
             reader.join()
-        statuses = [_status(process) for process in self.processes]
+        codes = [process.returncode for process in self.processes]
+        statuses = [code if code >= 0 else 128 - code for code in codes]
         return statuses[0] or next((status for status in statuses if status), 0)
 
     def kill(self) -> None:
@@ -123,7 +124,3 @@ def _show(lines: IO[str], name: str) -> None:
     for line in lines:
         sys.stderr.write(f"{name}: {line}")
         sys.stderr.flush()
-
-
-def _status(process: subprocess.Popen[str]) -> int:
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode

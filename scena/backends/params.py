@@ -10,7 +10,7 @@ AUTO: list[Gpu] = ["auto"]
 
 
 class ComputeParams(Params, abstract=True):
-    """What to compute on. Without GPUs the CPU is used."""
+    """The devices to compute on. Without GPUs the CPU is used."""
 
     gpus: list[Gpu] | None = param(
         AUTO,
@@ -51,16 +51,16 @@ class ComputeParams(Params, abstract=True):
             raise ValueError(f"memory_limit must be an amount such as 4000MB or 40%; received {self.memory_limit!r}")
 
     def gpu_indices(self) -> list[int]:
-        """The GPUs that are asked for by their index."""
+        """The requested GPUs, if they are given by index."""
         return [gpu for gpu in self.gpus or () if isinstance(gpu, int)]
 
 
 class DeviceParams(ComputeParams):
-    """What to compute on. Without GPUs the CPU is used."""
+    """The devices to compute on. Without GPUs the CPU is used."""
 
 
 class TrainerDeviceParams(ComputeParams):
-    """What to train on: one device, several of this machine, or several machines."""
+    """The devices to train on: one, several of this machine, or several machines."""
 
     dist_strategy: Literal["default", "mirror", "central_storage", "multi_worker"] = param(
         "default",

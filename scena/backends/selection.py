@@ -1,4 +1,4 @@
-"""Which backend computes: TensorFlow, or what `KERAS_BACKEND` names. What only TensorFlow can do says so with an error from here.
+"""Selects the backend, TensorFlow or that of `KERAS_BACKEND`, and the GPUs; errors of features that a backend does not support.
 
 Files are read and written by TensorFlow's tools in both cases (TensorBoard, records), so it is always installed.
 """
@@ -53,11 +53,7 @@ def load_keras() -> str:
 
 
 def check_backend(params: "Params", prefix: str) -> None:
-    """Refuses flags that the current backend does not support.
-
-    Args:
-        params: the root of the parameters.
-        prefix: its prefix on the command line, for example "trainer".
+    """Refuses flags, those of `params` with this prefix, that the current backend does not support.
 
     Raises:
         BackendError: names the flag.
@@ -116,8 +112,7 @@ def choose_gpus(params: "ComputeParams", present: Sequence[str], named: str) -> 
     """The indices of the GPUs to use.
 
     Args:
-        params: what was asked for. None, in runs stored by earlier versions, means what it meant there: the GPUs that
-            CUDA_VISIBLE_DEVICES names, else none.
+        params: the parameters. None, in runs stored by earlier versions, means the GPUs of CUDA_VISIBLE_DEVICES, else none.
         present: the names of the GPUs that the backend sees.
         named: the value of CUDA_VISIBLE_DEVICES.
     """

@@ -13,7 +13,7 @@ from scena.data.sample import Sample
 from scena.evaluation.evaluator import Evaluator, LAVCallback
 from scena.evaluation.params import LAVParams
 from scena.model.built import BuiltModel
-from scena.model.measures.bad_data import naming_bad_data
+from scena.model.measures.bad_data import explaining_step
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class LAV:
 
     def predict_batch(self, batch: Batch) -> Arrays:
         """The outputs of one batch; its losses and metrics are counted."""
-        with naming_bad_data([batch], "LAV"):
+        with explaining_step([batch], "LAV"):
             return self._engine.evaluate(batch.inputs, batch.targets)
 
     def validate(self, predicted: Iterable[tuple[Batch, Arrays]]) -> Iterator[Sample]:

@@ -26,7 +26,7 @@ def symbolic(specs: dict[str, ArraySpec]) -> dict[str, Any]:
 
 @contextmanager
 def precision_policy(name: str) -> Iterator[None]:
-    """Layers that are created inside the block compute as this Keras policy says."""
+    """Layers that are created inside the block use this Keras policy."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(name)
     try:
@@ -45,10 +45,7 @@ def full_precision(outputs: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def traceable(root: keras.layers.Layer) -> Iterator[list[keras.layers.Layer]]:
-    """While the block runs, a network can be traced although its layers are new: not built, and not adapted to data yet.
-
-    Gives the layers that were built in it.
-    """
+    """While the block runs, a network can be traced although its layers are neither built nor adapted to data; yields those it builds."""
     built: list[keras.layers.Layer] = []
     provisional = [entry for layer in root._flatten_layers() for entry in _provisional(layer)]
     before = [getattr(layer, name, _NOTHING) for layer, name, _ in provisional]
@@ -67,15 +64,7 @@ def traceable(root: keras.layers.Layer) -> Iterator[list[keras.layers.Layer]]:
 
 
 def check_kept(root: keras.layers.Layer, built: list[keras.layers.Layer]) -> None:
-    """Refuses layers with variables that are no part of the network: they would be new at each call, and never trained.
-
-    Args:
-        root: the network.
-        built: the layers that were built when it was called.
-
-    Raises:
-        ModelError: names such layers.
-    """
+    """Raises ModelError for built layers with variables that are no part of the network: new at each call, they would never be trained."""
     kept = {id(layer) for layer in root._flatten_layers()}
     lost = [layer for layer in built if id(layer) not in kept and layer.variables]
     if lost:
@@ -92,7 +81,7 @@ _SCOPE = "stateless_scope"
 
 
 def _provisional(layer: Any) -> list[tuple[Any, str, Any]]:
-    """What a layer lacks until it is adapted, with values of the right shape."""
+    """Attributes that a layer lacks until it is adapted, with values of the right shape."""
     if isinstance(layer, keras.layers.Discretization) and layer.bin_boundaries is None:
         return [(layer, "bin_boundaries", [0.0] * (layer.num_bins - 1))]
     if not isinstance(layer, keras.layers.StringLookup | keras.layers.IntegerLookup) or int(layer.lookup_table.size()):
@@ -124,9 +113,7 @@ def _eager_builds(built: list[keras.layers.Layer]) -> Iterator[None]:
     def build(layer: Any, call_spec: Any) -> None:
         if not layer.built:
             built.append(layer)
-        if layer.built or is_default(
-            layer.build
-        ):  # the latter is built by being traced, with the tensors of this trace
+        if layer.built or is_default(layer.build):  # a default build traces the layer, with the tensors of this trace
             original(layer, call_spec)
             return
         scope = global_state.get_global_attribute(_SCOPE)

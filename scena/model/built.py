@@ -1,12 +1,13 @@
-"""A scenario's network, built from its data's specs: what the trainer, LAV and the predictor share."""
+"""A scenario's network, built from its data's specs, and its summary: the trainer, LAV and the predictor share it."""
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from scena.data.database import DataBase
 from scena.errors import ModelError
@@ -16,10 +17,12 @@ from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
 from scena.model.state.archive import check_weights_file, read_layer_file
 from scena.model.state.layer_state import Layers
-from scena.model.summary import summarize
 from scena.model.training_model import TrainingModel
 from scena.overriding import spelled
 from scena.storage.run_layout import model_file
+
+ROWS = 8
+"""Layers in a summary; those between the first and the last ones are folded into one line."""
 
 
 class BuiltModel:
@@ -61,7 +64,6 @@ class BuiltModel:
         )
 
     def _repr_html_(self) -> str:
-        """The summary for notebooks."""
         return f"<pre>{html.escape(summarize(self.root.graph))}</pre>"
 
     @property
@@ -70,11 +72,7 @@ class BuiltModel:
         return self.graphs["default"]
 
     def training_model(self, extend: Callable[[type[TrainingModel]], Any] | None = None) -> TrainingModel:
-        """A model that trains the graph with the scenario's losses and metrics.
-
-        Args:
-            extend: adds something to the class of the model before it is created.
-        """
+        """A model that trains the graph with the scenario's losses and metrics; `extend` may extend its class."""
         create: Any = self.model.training_model_cls()
         if not (isinstance(create, type) and issubclass(create, TrainingModel)):
             raise ModelError(
@@ -95,11 +93,11 @@ class BuiltModel:
         return Layers(self.root, *self.graphs.values())
 
     def snapshot(self) -> "Snapshot":
-        """A copy of all that the model predicts with, to go back to."""
+        """A copy of the state that determines predictions, to restore it later."""
         return Snapshot(self)
 
     def load(self, directory: Path) -> None:
-        """Reads weights and the state of layers from an export; nothing else in it is looked at.
+        """Reads weights and the state of layers, and nothing else, from an export.
 
         Raises:
             ModelError: they do not fit, or a file is damaged.
@@ -118,7 +116,8 @@ class BuiltModel:
     def load_weights(self, path: Path) -> None:
         """Reads the weights, and only them, from a `model.keras`."""
         self.build_training_graph()
-        check_weights_file(path, _size(self.prediction_model))
+        # no number has more than eight bytes
+        check_weights_file(path, 8 * sum(math.prod(variable.shape) for variable in self.prediction_model.variables))
         try:
             self.prediction_model.load_weights(path)
         except (ValueError, OSError, KeyError, RuntimeError, TypeError, IndexError, EOFError) as error:
@@ -127,18 +126,14 @@ class BuiltModel:
             ) from error
 
     def build_training_graph(self) -> None:
-        """Builds layers that the training graph alone uses: a file has weights for them too."""
+        """Builds layers that only the training graph uses: a file has weights for them too."""
         if not all(layer.built for layer in self.root._flatten_layers()):
             with traceable(self.root):
                 self.root(self.inputs, targets=self.targets)
 
 
 class Snapshot:
-    """The variables of a prediction model and what its layers keep beside them.
-
-    Args:
-        built: the model; its present state is copied.
-    """
+    """A copy of the variables of a prediction model and of the state of its layers."""
 
     def __init__(self, built: BuiltModel) -> None:
         self._built = built
@@ -146,12 +141,60 @@ class Snapshot:
         self._states = built.layers().read()
 
     def put_back(self) -> None:
-        """Makes the model what it was."""
+        """Restores the copied state."""
         for variable, value in zip(self._built.prediction_model.variables, self._values, strict=True):
             variable.assign(value)
         self._built.layers().set(self._states)
 
 
-def _size(model: keras.Model) -> int:
-    """The bytes of all variables; none has more than eight bytes for a number."""
-    return 8 * sum(math.prod(variable.shape) for variable in model.variables)
+def summarize(graph: keras.layers.Layer, optimizer: keras.optimizers.Optimizer | None = None) -> str:
+    """The layers of a built graph with their parameters, and the memory of weights and optimizer."""
+    layers = _layers(graph)
+    while len(layers) == 1 and _layers(layers[0]):  # a graph around one network: that one's layers say more
+        layers = _layers(layers[0])
+    if len(layers) > ROWS:
+        layers = [layer for layer in layers if layer.weights]
+    folded = layers[ROWS // 2 : len(layers) - ROWS // 2 + 1] if len(layers) > ROWS else []
+    rows = [("layer", "type", "parameters", "trainable")]
+    for layer in layers:
+        if layer not in folded:
+            inside = len([one for one in _layers(layer, recursive=True) if not _layers(one)])
+            name = f"{type(layer).__name__} ({inside} layers)" if inside else type(layer).__name__
+            rows.append((layer.name, name, *_counts([layer])))
+        elif layer is folded[0]:
+            rows.append((f"… {len(folded)} more layers", "", *_counts(folded)))
+    rows.append(("total", "", *_counts([graph])))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        f"{name:{widths[0]}}  {kind:{widths[1]}}  {all_weights:>{widths[2]}}  {trainable:>{widths[3]}}"
+        for name, kind, all_weights, trainable in rows
+    ]
+    memory = f"Memory: weights {_size(graph.weights)}"
+    if optimizer is not None:
+        memory += f", optimizer {_size(optimizer.variables)}"
+    return "\n".join([*lines, memory])
+
+
+def _layers(layer: keras.layers.Layer, recursive: bool = False) -> list[keras.layers.Layer]:
+    found: list[Any] = list(layer._flatten_layers(include_self=False, recursive=recursive))
+    return [one for one in found if not isinstance(one, keras.layers.InputLayer)]
+
+
+def _counts(layers: list[keras.layers.Layer]) -> tuple[str, str]:
+    every = {id(weight): weight for layer in layers for weight in layer.weights}
+    trained = {id(weight): weight for layer in layers for weight in layer.trainable_weights}
+    both = (sum(math.prod(weight.shape) for weight in weights.values()) for weights in (every, trained))
+    total, trainable = (f"{count:,}" for count in both)
+    return total, trainable
+
+
+def _size(variables: Iterable[Any]) -> str:
+    names = [(each.shape, keras.backend.standardize_dtype(each.dtype)) for each in variables]
+    size = float(
+        sum(math.prod(shape) * (2 if name == "bfloat16" else np.dtype(name).itemsize) for shape, name in names)
+    )
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"

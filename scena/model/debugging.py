@@ -15,8 +15,7 @@ import numpy as np
 from scena.errors import ModelError, ScenaError
 from scena.model.building import full_precision
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measures.checks import named_values
-from scena.model.measures.keras_metrics import is_data, recorded_calls
+from scena.model.measures.values import is_data, named_values, recorded_calls
 from scena.model.model import ModelBase
 from scena.overriding import spelled
 from scena.user_code import reason, user_line
@@ -30,10 +29,7 @@ _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 
 @contextmanager
 def explaining_graph(name: str) -> Iterator[None]:
-    """While the block builds a graph, an error becomes one line.
-
-    Args:
-        name: of the graph's class.
+    """While the block builds the graph of this name, an error becomes one line.
 
     Raises:
         ModelError: what went wrong in which line of the user's code.
@@ -71,7 +67,7 @@ def check_on_real_data(model: ModelBase[Any], root: RootGraph, inputs: Tensors, 
     """Runs graph, losses and metrics op by op on one batch, and logs what each of them looks like.
 
     Raises:
-        ModelError: names the part, the layer in which it failed, the line of code, and what it was given.
+        ModelError: names the part, the layer in which it failed, the line of code, and its inputs.
     """
     filtering = keras.config.is_traceback_filtering_enabled()
     keras.config.disable_traceback_filtering()

@@ -90,12 +90,10 @@ class GraphBase(GenericGraphBase[TParams]):
         """
 
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
-        """The same graph as in prediction."""
         del targets
         return self.build_graph(inputs, training=training)
 
     def build_prediction_graph(self, inputs: Tensors) -> Tensors:
-        """The same graph as in training, without its training behaviour."""
         return self.build_graph(inputs, training=False)
 
 
@@ -112,12 +110,10 @@ class RootGraph(keras.layers.Layer):
         self.graph = graph
 
     def call(self, inputs: Tensors, targets: Tensors | None = None, training: bool | None = None) -> Tensors:
-        """Passes everything on to the graph."""
         outputs: Tensors = self.graph(inputs, targets=targets, training=training)
         return outputs
 
     def get_config(self) -> dict[str, Any]:
-        """The configuration with the graph inside it."""
         return {**super().get_config(), "graph": keras.saving.serialize_keras_object(self.graph)}
 
     def build(self, inputs_shape: Any = None, targets_shape: Any = None) -> None:
@@ -128,6 +124,5 @@ class RootGraph(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "RootGraph":
-        """Rebuilds the graph inside."""
         config = dict(config)
         return cls(keras.saving.deserialize_keras_object(config.pop("graph")), **config)

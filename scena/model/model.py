@@ -1,4 +1,4 @@
-"""What a model is to its researcher: a graph, losses, metrics, what "best" means, and how to print a result.
+"""`ModelBase`: a researcher's model, with its graph, losses, metrics, the meaning of "best", and how to print a result.
 
 The compiled Keras model that runs a training step is in `training_model.py`.
 """
@@ -43,7 +43,7 @@ class ModelBase(Overridable, Generic[TModelParams]):
     best: tuple[str, str] = ("min", "loss")
     """Which value makes a model the best: ("min" or "max", name of a loss or metric).
 
-    A plain name means the value of the validation (else of LAV, else of the training); `lav_NAME` or `val_NAME` says which.
+    A plain name means the value of the validation (else of LAV, else of the training); `lav_NAME` and `val_NAME` are explicit.
     """
 
     root_graph_cls: ClassVar[type[RootGraph]] = RootGraph
@@ -60,7 +60,7 @@ class ModelBase(Overridable, Generic[TModelParams]):
     def create_graph(self) -> GenericGraphBase[Any]:
         """Creates the network.
 
-        It may take more arguments, which the scenario's `graph_kwargs` then hands over, for example the size of a codec.
+        It may take more arguments, which the scenario's `graph_kwargs` provides, for example the size of a codec.
         """
         return self._create_graph()
 

@@ -1,4 +1,4 @@
-"""What TensorBoard shows beside numbers: data that evaluators and metrics return, and arrays that layers offer.
+"""Content for TensorBoard other than numbers: data that evaluators and metrics return, and arrays that layers offer.
 
 Data is written under its name in the results. Ready-made summaries (serialised protocol buffers) are bytes. Offering an array costs
 nothing in a training step: arrays are only collected when the trainer runs one batch for that purpose.
@@ -138,11 +138,7 @@ class TextData(TensorBoardData):
 
 
 class RawSummary(TensorBoardData):
-    """A serialised summary, as TensorBoard's plugins create them.
-
-    Args:
-        summary: the bytes of a `Summary` protocol buffer.
-    """
+    """A serialised summary, as TensorBoard's plugins create them."""
 
     def __init__(self, summary: bytes) -> None:
         self.summary = summary
@@ -219,7 +215,7 @@ def add_tensorboard(writer: TensorBoardWriter, value: Any) -> None:
 
 @contextmanager
 def collect_tensorboard() -> Iterator[list[tuple[TensorBoardWriter, Any]]]:
-    """Collects what layers offer while the block runs (run the network eagerly inside it)."""
+    """Collects the arrays that layers offer while the block runs the network eagerly."""
     collected: list[tuple[TensorBoardWriter, Any]] = []
     token = _collected.set(collected)
     try:

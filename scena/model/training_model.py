@@ -12,14 +12,20 @@ from scena.errors import ModelError
 from scena.model.building import full_precision
 from scena.model.debugging import describe_failure, explaining_graph
 from scena.model.graph import RootGraph, Tensors
-from scena.model.measures.checks import check_names, check_sample_weights, named_values
-from scena.model.measures.keras_metrics import check_number, data_of, gives_data, is_data, recorded_calls
 from scena.model.measures.missing_outputs import MissingOutputs
+from scena.model.measures.values import (
+    Updates,
+    check_names,
+    check_number,
+    check_sample_weights,
+    data_of,
+    gives_data,
+    is_data,
+    named_values,
+    recorded_calls,
+)
 from scena.model.model import ModelBase
 from scena.overriding import spelled
-
-Updates = dict[str, tuple[Any, ...]]
-"""Keras metrics by name, each with the arguments of its next `update_state`."""
 
 
 class _MissedError(Exception):
@@ -30,9 +36,9 @@ class Measures:
     """Losses and metrics of one batch, as the model defines them.
 
     Args:
-        model: whose `loss` and `metrics` to call.
-        root: the graph, for its `pre_proc_targets`.
-        missing: outputs that the graph does not have; losses and metrics that need them are skipped. None: that is an error.
+        model: has `loss` and `metrics`.
+        root: has `pre_proc_targets`.
+        missing: outputs that the graph does not have: losses and metrics that need them are skipped; without it they raise an error.
     """
 
     def __init__(self, model: ModelBase[Any], root: RootGraph, missing: MissingOutputs | None = None) -> None:
@@ -43,7 +49,7 @@ class Measures:
         """Names of skipped losses (key `loss`) and metrics (key `metrics`); an empty list means all of them."""
 
     def compute(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> tuple[Tensors, Tensors, Updates]:
-        """The named losses, the named metrics that are averaged, and the Keras metrics with what to update them with."""
+        """The named losses, the named metrics that are averaged, and the Keras metrics with the arguments of their update."""
         targets = self._root.graph.pre_proc_targets(inputs, targets)
         losses = self._values("loss", inputs, targets, outputs)
         metrics = self._values("metrics", inputs, targets, outputs)
@@ -115,18 +121,18 @@ class Measures:
         if found is None and self.skipped.get(method):
             raise ModelError(
                 f"{spelled(type(self.model), method)} cannot run op by op without the outputs {', '.join(self._missing.names())}, "
-                "which the prediction graph does not put out: it calls functions of the backend. Remove --run_eagerly, or use keras.ops."
+                "which the prediction graph does not return: it calls functions of the backend. Remove --run_eagerly, or use keras.ops."
             )
         values, skipped = found if found is not None else ({}, [])
         self.skipped[method] = skipped
         return values
 
-    def report_skipped(self, subject: str = "The prediction graph") -> list[str]:
-        """What is not measured and why, for the log."""
+    def report_skipped(self, subject: str = "the prediction graph") -> list[str]:
+        """The skipped losses and metrics and the reason, for the log."""
         return [
             f"LAV does not measure the {'losses' if method == 'loss' else 'metrics'}"
             + (f" {', '.join(names)}: they need" if names else f": {spelled(type(self.model), method)} needs")
-            + f" {', '.join(self._missing.names())}. {subject} does not put that out."
+            + f" {', '.join(self._missing.names())}, which {subject} does not return."
             for method, names in self.skipped.items()
             if self._missing is not None
         ]
@@ -182,7 +188,7 @@ class TrainingModel(keras.Model):
         )
         self.measures = Measures(model, root, missing)
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
-        self._check_names(model, losses, metrics, updates)
+        check_names(model, losses, metrics, updates, self._loss_weights, self.measures.skipped)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
         self._data_metrics = {name for name, metric in self.updated_metrics.items() if gives_data(metric)}
         # LAV sums in double precision, so that its numbers do not depend on the batch size (JAX has no float64 by default)
@@ -193,33 +199,7 @@ class TrainingModel(keras.Model):
         }
         self.metric_means = {name: keras.metrics.Mean(name=name, dtype=dtype) for name in metrics}
 
-    def _check_names(self, model: ModelBase[Any], losses: list[str], metrics: list[str], updates: Updates) -> None:
-        kind, method, skipped = type(model), spelled(type(model), "loss"), self.measures.skipped
-        if not losses and "loss" not in skipped:
-            raise ModelError(f"{method} returned no loss; return at least one, for example {{'loss': …}}.")
-        if "loss" in losses and len(losses) > 1:
-            raise ModelError(f"{method} returns {sorted(losses)}: 'loss' is the name of their sum; rename that one.")
-        unknown = set(self._loss_weights) - set(losses) - set(skipped.get("loss", []))
-        if unknown and losses:
-            raise ModelError(
-                f"{spelled(kind, 'loss_weights')} names {sorted(unknown)}, but {method} returns {sorted(losses)}."
-            )
-        twice = (set(metrics) | set(updates)) & (set(losses) | {"loss"})
-        if twice:
-            raise ModelError(
-                f"{kind.__name__}: {sorted(twice)} is the name of a loss and of a metric; rename one (the sum of the losses is 'loss')."
-            )
-        check_names(kind, [*losses, *metrics], updates)
-        own = {id(metric) for metric in model.keras_metrics()}
-        for name, (metric, *_) in updates.items():
-            if id(metric) not in own:
-                raise ModelError(
-                    f"{spelled(kind, 'metrics')}: the metric of {name!r} must be created in __init__ and kept as an attribute, so that "
-                    "its state survives from batch to batch."
-                )
-
     def call(self, x: dict[str, Tensors], training: bool | None = None) -> Tensors:
-        """Runs the graph."""
         if self._prediction:
             outputs: Tensors = self.root(x["inputs"])
         else:
@@ -229,12 +209,12 @@ class TrainingModel(keras.Model):
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> Any:
-        """The weighted sum of the losses plus what layers regularise; also counts each loss and metric."""
+        """The weighted sum of the losses plus penalties of layers; also counts each loss and metric."""
         del y, sample_weight, training
         inputs, targets = x["inputs"], x["targets"]
         losses, metrics, updates = self.measures.compute(inputs, targets, y_pred)
         weights = self.measures.sample_weights(inputs, targets)
-        size = _batch_size(inputs)
+        size = ops.cast(ops.shape(next(iter(inputs.values())))[0], "float32")
         total: Any = 0.0
         for name, value in losses.items():
             mean = _mean(value, weights.get(name))
@@ -261,7 +241,7 @@ class TrainingModel(keras.Model):
         return self.results()
 
     def state_variables(self) -> list[keras.Variable]:
-        """Variables that checkpoints have to keep beside weights, metrics and the optimizer's, such as a second optimizer's."""
+        """Further variables for checkpoints besides weights, metrics and the optimizer's, such as a second optimizer's."""
         return []
 
     def results(self) -> dict[str, Any]:
@@ -281,7 +261,7 @@ class TrainingModel(keras.Model):
         return results
 
     def data_results(self) -> dict[str, Any]:
-        """What Keras metrics give beside numbers: data for TensorBoard, such as a PR curve."""
+        """Results of Keras metrics that are not numbers: data for TensorBoard, such as a PR curve."""
         return {name: data_of(self.updated_metrics[name]) for name in sorted(self._data_metrics)}
 
 
@@ -296,20 +276,12 @@ def _counted(metric: keras.metrics.Metric, arguments: list[Any]) -> list[Any]:
     count = 2 if isinstance(metric, keras.metrics.MeanMetricWrapper) else 1
     values, weights = arguments[:count], arguments[count:]
     rank = len(weights[0].shape) if weights and weights[0] is not None else 0
-    if rank > 1 and all(_leading(value, rank) == tuple(weights[0].shape) for value in values):
+    if rank > 1 and all(tuple(value.shape)[:rank] == tuple(weights[0].shape) for value in values):
         values = [ops.reshape(value, (-1, *value.shape[rank:])) for value in values]
         weights = [ops.reshape(weights[0], (-1,))]
     if count == 2 and all(len(value.shape) == 1 for value in values):
         values = [ops.expand_dims(value, -1) for value in values]
     return [*values, *weights]
-
-
-def _leading(value: Any, rank: int) -> tuple[int | None, ...]:
-    return tuple(value.shape)[:rank]
-
-
-def _batch_size(inputs: Tensors) -> Any:
-    return ops.cast(ops.shape(next(iter(inputs.values())))[0], "float32")
 
 
 def _mean(value: Any, weights: Any) -> Any:

@@ -268,7 +268,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def store(self, directory: Path, trainer_params: Params) -> None:
         """Writes the parameters of a run into its directory."""
         from scena.scenario.stored import describe, write_description
-        from scena.training.ownership import run_identity
+        from scena.training.directory import run_identity
 
         identity = run_identity(directory) or secrets.token_hex(8)
         write_description(directory / PARAMS_FILE, describe(type(self), trainer_params, run=identity))

@@ -13,7 +13,7 @@ import numpy as np
 from scena.backends.base import backend
 from scena.errors import ScenaError, ScenarioError
 from scena.model.building import precision_policy
-from scena.model.isolation import unnoticed
+from scena.model.state.randomness import unnoticed
 from scena.params import to_raw
 from scena.prediction.formats.base import Arrays
 from scena.prediction.formats.conversion import difference

@@ -1,20 +1,27 @@
-"""The directory of a run: its paths, its lock and its log file."""
+"""The directories of a run: their names, lock and log file, and who owns them, so that no run writes to files of another.
+
+A run has an identity, drawn when it starts and stored with its parameters; its checkpoints carry it. Directories outside the
+run's own (`checkpoint_dir`, `log_dir`, `export_dir`, `best_dir`) hold a file that names the run that uses them.
+"""
 
 import contextlib
 import fcntl
+import json
 import logging
 import os
+import shlex
 import socket
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from scena.errors import TrainingError
 from scena.logs import VisibleFormatter, shown_log
 from scena.storage.checksums import forget
+from scena.storage.durable import write_file
 from scena.storage.run_layout import (
     BEST,
     CHECKPOINTS,
@@ -23,9 +30,70 @@ from scena.storage.run_layout import (
     HISTORY_FILE,
     LOCK_FILE,
     LOG_FILE,
+    OWNER_FILE,
     PARAMS_FILE,
     RUNS,
+    RunPaths,
+    run_paths,
+    step_of,
 )
+
+MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
+"""Files that show that a directory already holds a run."""
+
+
+def default_directory(scenario_name: str) -> Path:
+    """`runs/NAME-TIME`, with a number if it exists."""
+    module, _, name = scenario_name.partition(":")
+    parts = [part for part in module.split(".") if part != "scenario"]
+    stem = f"{RUNS}/{parts[-1] if parts else name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    candidates = (Path(stem if number == 1 else f"{stem}-{number}") for number in range(1, 1000))
+    return next(path for path in candidates if not path.exists())
+
+
+def refuse_used_directory(directory: Path) -> None:
+    """Raises TrainingError if the directory already holds a run."""
+    found = [mark for mark in MARKS if (directory / mark).exists()]
+    if found:
+        raise TrainingError(
+            f"{directory} already holds a run ({', '.join(found)}). Choose another --trainer.output_dir, "
+            f"continue it with `scena resume {directory}`, or delete it."
+        )
+
+
+def create_directory(directory: Path) -> None:
+    """Creates the directory of a new run; refuses one that already holds a run."""
+    refuse_used_directory(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / ".writable"
+        probe.write_bytes(b"scena")
+        probe.unlink()
+    except OSError as error:
+        raise TrainingError(
+            f"Cannot write to the output directory {directory}: {error.strerror or error}. Choose another --trainer.output_dir."
+        ) from error
+
+
+def withdraw(directory: Path) -> None:
+    """Removes the parameters of a run that failed before its first step, so that the command can be retried."""
+    forget(directory / PARAMS_FILE)
+
+
+def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
+    """Converts paths relative to the current folder into the stored form: relative to the run, or absolute.
+
+    Args:
+        directory: the run's directory.
+        params: its parameters; changed in place.
+        before: the stored parameters, whose paths are already converted.
+    """
+    for name in DIRECTORIES:
+        path = getattr(params, name)
+        if path is None or (before is not None and getattr(before, name, None) == path):
+            continue
+        path, inside = path.absolute(), directory.absolute()
+        setattr(params, name, path.relative_to(inside) if path.is_relative_to(inside) else path)
 
 
 @contextmanager
@@ -47,73 +115,6 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
-"""Files that show that a directory already holds a run."""
-
-
-def default_directory(scenario_name: str) -> Path:
-    """`runs/NAME-TIME`, with a number if it exists."""
-    module, _, name = scenario_name.partition(":")
-    parts = [part for part in module.split(".") if part != "scenario"]
-    stem = f"{RUNS}/{parts[-1] if parts else name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    candidates = (Path(stem if number == 1 else f"{stem}-{number}") for number in range(1, 1000))
-    return next(path for path in candidates if not path.exists())
-
-
-def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
-    """Converts paths relative to the current folder into those that are stored.
-
-    Args:
-        directory: the run's directory.
-        params: its parameters; changed in place.
-        before: the stored parameters, whose paths are converted already.
-    """
-    for name in DIRECTORIES:
-        path = getattr(params, name)
-        if path is None or (before is not None and getattr(before, name, None) == path):
-            continue
-        path = path.absolute()
-        inside = directory.absolute()
-        setattr(params, name, path.relative_to(inside) if path.is_relative_to(inside) else path)
-
-
-def refuse_used_directory(directory: Path) -> None:
-    """Refuses the directory of another run.
-
-    Raises:
-        TrainingError: it holds a run already.
-    """
-    found = [mark for mark in MARKS if (directory / mark).exists()]
-    if found:
-        raise TrainingError(
-            f"{directory} already holds a run ({', '.join(found)}). Choose another --trainer.output_dir, "
-            f"continue it with `scena resume {directory}`, or delete it."
-        )
-
-
-def create_directory(directory: Path) -> None:
-    """Creates the directory of a new run; refuses one that holds a run already."""
-    refuse_used_directory(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        probe = directory / ".writable"
-        probe.write_bytes(b"scena")
-        probe.unlink()
-    except OSError as error:
-        raise TrainingError(
-            f"Cannot write to the output directory {directory}: {error.strerror or error}. Choose another --trainer.output_dir."
-        ) from error
-
-
-def withdraw(directory: Path) -> None:
-    """Removes the parameters of a run that failed before its first step, so that the command can be retried."""
-    forget(directory / PARAMS_FILE)
-
-
-def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
 class _LogFile(logging.FileHandler):
     """A log file that reports once that it cannot be written, and never ends a training because of it."""
 
@@ -126,7 +127,10 @@ class _LogFile(logging.FileHandler):
             self.handleError(record)
 
     def _open(self) -> Any:
-        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_no_link)
+        def no_link(path: str, flags: int) -> int:
+            return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=no_link)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
         if not self._failed:
@@ -134,8 +138,7 @@ class _LogFile(logging.FileHandler):
             sys.stderr.write(f"Cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
     def close(self) -> None:
-        """Closes the file; errors were reported before."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # errors were reported before
             super().close()
 
 
@@ -153,3 +156,139 @@ def log_file(directory: Path) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         handler.close()
+
+
+# ---- directories outside the run's own --------------------------------------------------------------------------------
+
+
+def run_identity(directory: Path) -> str:
+    """The identity of the run in a directory; empty if it has none."""
+    found = read_json(directory / PARAMS_FILE).get("run")
+    return found if isinstance(found, str) else ""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; empty if the file is missing or damaged."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def paths_outside(directory: Path, params: Any) -> dict[str, str]:
+    """The paths outside its directory that a run writes to, by flag."""
+    own = directory.resolve()
+    places = dict(zip(DIRECTORIES, run_paths(directory, params)[1:], strict=True))
+    if params.best_dir is None:  # it goes where the exports go
+        del places["best_dir"]
+    resolved = {f"trainer.{name}": place.resolve() for name, place in places.items()}
+    found = {flag: str(place) for flag, place in resolved.items() if not place.is_relative_to(own)}
+    for name in type(params.gen).__params__:
+        cache = getattr(getattr(params.gen, name), "cache_dir", None)
+        if cache is not None and not Path(cache).resolve().is_relative_to(own):
+            found[f"{name}.cache_dir"] = str(cache)
+    return found
+
+
+def flags_for(places: dict[str, str]) -> str:
+    """These paths as flags of a command line, each with a leading space."""
+    return "".join(f" --{flag} {shlex.quote(place)}" for flag, place in places.items())
+
+
+def forget_paths(params: Any, places: dict[str, str]) -> None:
+    """Removes stored paths from parameters, so that only the user's own flags set them."""
+    for flag in places:
+        owner, name = _owner(params, flag)
+        setattr(owner, name, None)
+
+
+def check_repeated(directory: Path, params: Any, places: dict[str, str], words: Sequence[str]) -> None:
+    """Refuses to write to stored paths outside a run's directory that the user has not repeated.
+
+    Raises:
+        TrainingError: a path was not repeated.
+    """
+    missing = {flag: place for flag, place in places.items() if getattr(*_owner(params, flag)) is None}
+    if missing:
+        raise TrainingError(
+            f"The run in {directory} writes to paths outside its directory; repeat them if you trust it: "
+            f"scena resume {shlex.join(words)}{flags_for(missing)}"
+        )
+
+
+def _owner(params: Any, flag: str) -> tuple[Any, str]:
+    part, _, name = flag.partition(".")
+    return (params if part == "trainer" else getattr(params.gen, part)), name
+
+
+@contextmanager
+def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
+    """Locks the directories outside the run's own while the block runs.
+
+    Args:
+        directory: the run's directory.
+        params: its parameters, with converted paths.
+        fresh: whether the run is new, so that it owns no file there yet; if it fails, its parameters are removed again.
+
+    Raises:
+        TrainingError: one cannot be written, belongs to another run, or holds files that the run would overwrite.
+    """
+    with ExitStack() as stack:
+        try:
+            for flag, place in _claims(directory, params).items():
+                try:
+                    _claim(stack, place, flag, directory, run_paths(directory, params) if fresh else None)
+                except OSError as error:
+                    raise TrainingError(f"Cannot write to --{flag} {place}: {error.strerror or error}.") from error
+        except TrainingError:
+            if fresh:
+                withdraw(directory)
+            raise
+        yield
+
+
+def _claim(stack: ExitStack, place: Path, flag: str, directory: Path, fresh: RunPaths | None) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    stack.enter_context(locked(place))
+    identity, owner = run_identity(directory), read_json(place / OWNER_FILE)
+    where = owner.get("directory")
+    if isinstance(where, str):
+        same = owner.get("run") == identity
+        moved = Path(where).resolve() == directory.resolve() or run_identity(Path(where)) != identity
+        if not (same and moved):
+            raise TrainingError(f"--{flag} {place} belongs to the run {where}. Give each run a directory of its own.")
+    if fresh is not None:
+        _check_free(fresh, place, flag)
+    write_file(place / OWNER_FILE, json.dumps({"run": identity, "directory": str(directory.absolute())}))
+
+
+def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
+    """Refuses a directory with files that the run would take for its own."""
+    outputs = (paths.best, paths.export, paths.tensorboard)
+    taken = [path for path in outputs if path.parent.resolve() == place and path.exists()]
+    if paths.checkpoint.resolve() == place:
+        taken += sorted(place / name for name in os.listdir(place) if step_of(name) is not None)
+    if taken:
+        raise TrainingError(
+            f"--{flag} {place} already holds {taken[0].name} of another run. Choose a directory without it."
+        )
+
+
+def release(directory: Path, params: Any) -> None:
+    """Releases the directories of a run that failed before its first step."""
+    from scena.training.callbacks.event_files import cut_back  # late: it needs TensorFlow
+
+    for place in _claims(directory, params).values():
+        (place / OWNER_FILE).unlink(missing_ok=True)
+        if place == run_paths(directory, params).logs.resolve():
+            cut_back(run_paths(directory, params).tensorboard, {})
+
+
+def _claims(directory: Path, params: Any) -> dict[str, Path]:
+    """The outside directories, each once, by the first flag that names it."""
+    claims: dict[Path, str] = {}
+    for flag, place in paths_outside(directory, params).items():
+        if flag.startswith("trainer."):
+            claims.setdefault(Path(place), flag)
+    return {flag: place for place, flag in claims.items()}

@@ -6,46 +6,30 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 
-from scena.backends.base import Arrays, backend
+from scena.backends.base import backend
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
-from scena.data.stream import BatchStream
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.measures.bad_data import not_finite
+from scena.model.measures.bad_data import explaining_step, not_finite
 from scena.model.measures.traced_checks import check_labels, label_counts
 from scena.model.tensorboard import split_results
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.keras_callbacks import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook
 from scena.training.checkpoint.state import TrainingState
-from scena.training.numerics import HINT, explaining_step
 from scena.training.run import TrainingRun
+from scena.training.steps import BLOCK_SECONDS, LONGEST_BLOCK, Validation, stacked
 from scena.training.stopping import StopRequests
 
-LONGEST_BLOCK = 32
-
-
-def stacked(block: list[Batch], part: str) -> Arrays:
-    """The inputs or targets of a step block as arrays with a leading axis of batches."""
-    first: dict[str, Any] = getattr(block[0], part)
-    if len(block) == 1:
-        return {name: array[np.newaxis] for name, array in first.items()}
-    return {name: np.stack([getattr(batch, part)[name] for batch in block]) for name in first}
-
-
-BLOCK_SECONDS = 0.05
-"""Target time of a step block: long enough to hide the cost of Python, short enough to react to a signal."""
+HINT = "--trainer.check_numerics names the first tensor that is not finite."
 
 
 class TrainingLoop:
     """Runs a training from its current progress to its end.
 
     Args:
-        run: what is trained.
-        callbacks: Keras callbacks, Scena's own among them.
-        validation: LAV on the prediction graph, if enabled.
+        lav: LAV on the prediction graph, if enabled.
         state: takes checkpoints and restores the state of callbacks.
         requests: tells whether the training should stop early.
         check: called with the first batch before the first step.
@@ -54,8 +38,7 @@ class TrainingLoop:
     def __init__(
         self,
         run: TrainingRun,
-        callbacks: list[keras.callbacks.Callback],
-        validation: LAV | None,
+        lav: LAV | None,
         state: TrainingState,
         requests: StopRequests,
         check: Callable[[Batch], None] | None = None,
@@ -63,21 +46,21 @@ class TrainingLoop:
         self.run = run
         self._check = check
         self._label_counts: dict[str, int] | None = None
+        callbacks = run.callbacks
         self._own = [callback for callback in callbacks if isinstance(callback, TrainerCallback)]
         self._callbacks = keras.callbacks.CallbackList(
             callbacks, model=run.model, epochs=run.params.epochs, steps=run.steps_per_epoch, verbose=0
         )
-        self._watching = [callback for callback in callbacks if _sees_batches(callback)]
+        asleep = [callback for callback in self._own if not callback.wants_batches()]
+        self._watching = [one for one in callbacks if one not in asleep and has_hook(one, BATCH_HOOKS)]
         self._foreign_watching = any(callback not in self._own for callback in self._watching)
         self._test_watching = any(has_hook(callback, TEST_BATCH_HOOKS) for callback in callbacks)
-        self._validation = validation
+        self._lav = lav
         self._state = state
         self._requests = requests
-        self._put_back = False
         self._following: list[Batch] | None = None
         self._block = 1
         self._last_time = {name: time.monotonic() for name in ("val", "lav", "checkpoint")}
-        self._stream: BatchStream | None = None
 
     def execute(self) -> None:
         """Trains until the last epoch, or until a callback sets `model.stop_training`.
@@ -88,7 +71,6 @@ class TrainingLoop:
         run = self.run
         run.model.stop_training = False
         self._callbacks.on_train_begin()
-        self._put_back = True
         try:
             while run.progress.epoch < run.params.epochs and not run.model.stop_training:
                 self._epoch()
@@ -101,13 +83,12 @@ class TrainingLoop:
         epoch = progress.epoch
         self._requests.check()
         self._callbacks.on_epoch_begin(epoch)
-        if self._put_back:
-            self._put_back = False
+        if not self._state.begun:
             self._state.begin()
         if progress.step_in_epoch == 0:
             run.model.reset_metrics()
             progress.logs = {}
-            self._changed()  # by the reset, and by callbacks at the end of the last epoch
+            run.steps.changed()  # by the reset, and by callbacks at the end of the last epoch
         elif progress.pending and not self._at_end_of_epoch():
             self._inside_epoch()  # the process that took this step ended before its validation
         while block := self._next_batches():
@@ -160,14 +141,12 @@ class TrainingLoop:
         longest = run.params.steps_per_execution or self._block
         if run.steps_per_epoch is not None:
             longest = min(longest, run.steps_per_epoch - run.progress.step_in_epoch)
-        for trigger in (run.params.val_every_n, run.params.lav_every_n, run.params.checkpoint_every):
-            until = trigger.steps_until_due(run.progress.step)
-            longest = longest if until is None else min(longest, until)
-        for callback in self._own:
-            until = callback.steps_until_weights(run.progress.step)
-            longest = longest if until is None else min(longest, until)
-        # a Keras callback may look at the weights after each step, so blocks have one step
-        return min(longest, 1) if self._foreign_watching else longest
+        if self._foreign_watching:  # a Keras callback may look at the weights after each step
+            longest = min(longest, 1)
+        triggers = (run.params.val_every_n, run.params.lav_every_n, run.params.checkpoint_every)
+        until = [trigger.steps_until_due(run.progress.step) for trigger in triggers]
+        until += [callback.steps_until_weights(run.progress.step) for callback in self._own]
+        return min([longest, *(steps for steps in until if steps is not None)])
 
     def _next_batches(self) -> list[Batch]:
         """The batches of the next step block; empty at the end of the epoch."""
@@ -185,29 +164,25 @@ class TrainingLoop:
         return not self._following
 
     def _fetch(self) -> list[Batch]:
-        steps = self._next_block()
-        return self._batches(steps) if steps > 0 else []
-
-    def _batches(self, steps: int) -> list[Batch]:
-        if self._stream is None:
-            repeat = self.run.steps_per_epoch is not None
-            self._stream = self.run.train_data.stream(self.run.progress.cursor, repeat=repeat)
-            if self.run.replica_group is not None:
-                self.run.replica_group.open(self.run.progress.cursor, repeat)
-        with self.run.stopwatch.measuring("data"):
-            return self._stream.take_block(steps)
+        run, count = self.run, self._next_block()
+        if count <= 0:
+            return []
+        with run.stopwatch.measuring("data"):
+            return run.steps.take(count, run.progress.cursor, repeat=run.steps_per_epoch is not None)
 
     def _train(self, block: list[Batch]) -> None:
         progress = self.run.progress
         if self._watching:
             self._callbacks.on_train_batch_begin(progress.step_in_epoch)
-        if self._stream is not None:
-            self._stream.make_ahead(len(block))
         begun = time.perf_counter()
         if self.run.verification is not None:
             self.run.verification.see(block[0])
         with self.run.stopwatch.measuring("step"), explaining_step(block, "a training step"):
-            steps = self._steps(block)
+            steps = self.run.steps.train(block)
+        if self.run.steps.asked_to_stop:
+            self._requests.ask("a signal to another worker")
+        if self._foreign_watching:  # they run after this step and may change weights
+            self.run.steps.changed()
         seconds = (time.perf_counter() - begun) / len(block)
         for position, logs in enumerate(steps):
             if self._watching:
@@ -228,22 +203,6 @@ class TrainingLoop:
             callback.on_block_end(len(block), steps[-1])
         # the first call compiles, so its time is not that of a step
         self._block = 2 if self._block == 1 else max(1, min(LONGEST_BLOCK, round(BLOCK_SECONDS / seconds)))
-
-    def _steps(self, block: list[Batch]) -> list[dict[str, float]]:
-        """Takes the steps of a block; returns the logs of each."""
-        replica_group = self.run.replica_group
-        if replica_group is None:
-            return self.run.engine.train(stacked(block, "inputs"), stacked(block, "targets"))
-        logs = replica_group.train(block)
-        if replica_group.asked_to_stop:
-            self._requests.ask("a signal to another worker")
-        if self._foreign_watching:  # they run after this step and may change weights
-            self._changed()
-        return logs
-
-    def _changed(self) -> None:
-        if self.run.replica_group is not None:
-            self.run.replica_group.changed()
 
     # ---- periodic work ---------------------------------------------------------------------------------------------
 
@@ -273,7 +232,7 @@ class TrainingLoop:
         return bool(trigger) and (epoch == 0 or last or trigger.due_at_epoch(epoch + 1) or self._due("lav"))
 
     def _validate(self, *, val: bool, lav: bool) -> dict[str, float]:
-        if not (val and self.run.val_data is not None) and not (lav and self._validation is not None):
+        if not (val and self.run.val_data is not None) and not (lav and self._lav is not None):
             return {}
         with self.run.stopwatch.measuring("validation"), self.run.averaged_weights():
             return self._results(val=val, lav=lav)
@@ -282,14 +241,16 @@ class TrainingLoop:
         logs: dict[str, float] = {}
         data: dict[str, Any] = {}
         if val and self.run.val_data is not None:
-            results, shown = self._run_validation()
-            logs |= {f"val_{name}": value for name, value in results.items()}
+            numbers, shown = self._run_validation(self.run.val_data)
+            logs |= {f"val_{name}": value for name, value in numbers.items()}
             data |= {f"val_{name}": value for name, value in split_results(shown)[1].items()}
             self._last_time["val"] = time.monotonic()
-        if lav and self._validation is not None:
+        if lav and self._lav is not None:
             for name, source in self.run.params.gen.lav_gen().items():
                 prefix = f"lav_{name}_" if name else "lav_"
-                numbers, more = split_results(self._validation.run(source, self._counted))
+                # the check after each batch lets a long LAV be stopped
+                results = self._lav.run(source, lambda samples: self._requests.check())
+                numbers, more = split_results(results)
                 logs |= {f"{prefix}{key}": value for key, value in numbers.items()}
                 data |= {f"{prefix}{key}": value for key, value in more.items()}
             self._last_time["lav"] = time.monotonic()
@@ -302,31 +263,23 @@ class TrainingLoop:
                 callback.on_validation(logs)
         return logs
 
-    def _run_validation(self) -> tuple[dict[str, float], dict[str, Any]]:
-        """Validates with the training graph and restores the running metrics of the training.
-
-        Returns numbers, and what metrics give for TensorBoard.
-        """
-        model, pipeline = self.run.model, self.run.val_data
-        assert pipeline is not None
+    def _run_validation(self, pipeline: DataPipeline) -> Validation:
+        """Validates with the training graph and restores the running metrics of the training."""
+        model = self.run.model
         before = [keras.ops.convert_to_numpy(variable.value) for variable in model.metrics_variables]
         model.reset_metrics()
         self._callbacks.on_test_begin()
-        shown: dict[str, Any] = {}
         try:
-            if self.run.replica_group is None:
-                logs = self._validated(pipeline)
-                shown = model.data_results()
-            else:  # no single process has the metrics of the whole validation
-                logs = self.run.replica_group.validate(pipeline)
+            logs, shown = self.run.steps.validate(pipeline, self._validated)
         finally:
-            self._changed()
+            self.run.steps.changed()
             for variable, value in zip(model.metrics_variables, before, strict=True):
                 variable.assign(value)
         self._callbacks.on_test_end(logs)
         return logs, shown
 
-    def _validated(self, pipeline: DataPipeline) -> dict[str, float]:
+    def _validated(self, pipeline: DataPipeline) -> Validation:
+        model: Any = self.run.model
         logs: dict[str, float] = {}
         number = 0
         with pipeline.stream(repeat=False) as stream:
@@ -343,7 +296,7 @@ class TrainingLoop:
                     self._callbacks.on_test_batch_end(number, logs)
                 number += len(block)
                 self._requests.check()
-        return logs
+        return logs, model.data_results()
 
     def _check_labels(self, block: list[Batch]) -> None:
         """Refuses labels that are out of range, where the backend does not."""
@@ -358,15 +311,9 @@ class TrainingLoop:
 
     def _check_finite(self, logs: dict[str, float], block: list[Batch]) -> None:
         """Raises if bad data makes the loss not finite; a diverging model is reported by the training steps."""
-        if self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0)):
-            why = next((found for batch in block if (found := not_finite(batch))), "")
-            if why:
-                raise TrainingError(f"The validation loss is {logs['loss']}: {why}.")
-
-    def _counted(self, samples: int) -> None:
-        """Called after each batch of LAV, so that a long LAV can be stopped."""
-        del samples
-        self._requests.check()
+        stop = self.run.params.stop_on_nan and not math.isfinite(logs.get("loss", 0.0))
+        if stop and (why := not_finite(*block)):
+            raise TrainingError(f"The validation loss is {logs['loss']}: {why}.")
 
     def _checkpoint(self) -> None:
         with self.run.stopwatch.measuring("checkpoint"):
@@ -375,14 +322,4 @@ class TrainingLoop:
 
     def _close_stream(self) -> None:
         self._following = None
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-            if self.run.replica_group is not None:
-                self.run.replica_group.close()
-
-
-def _sees_batches(callback: keras.callbacks.Callback) -> bool:
-    if isinstance(callback, TrainerCallback) and not callback.wants_batches():
-        return False
-    return has_hook(callback, BATCH_HOOKS)
+        self.run.steps.close()

@@ -24,7 +24,6 @@ from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams, ReduceOnPlateau
 from scena.training.trigger import Duration, Trigger
-from scena.training.warmstart.params import WarmStartParams
 
 TScenarioParams = TypeVar("TScenarioParams", bound=Params)
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
@@ -32,7 +31,7 @@ TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
 
 @dataclass(frozen=True, slots=True)
 class BestBy:
-    """Which value decides about the best model: `min:val_loss`, `max:acc`, `max:lav_NAME`, `min:train_loss`.
+    """The value that selects the best model: `min:val_loss`, `max:acc`, `max:lav_NAME`, `min:train_loss`.
 
     Attributes:
         mode: "min" or "max".
@@ -44,15 +43,43 @@ class BestBy:
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
-        """Reads what a user wrote."""
+        """Parses the text of a flag."""
         mode, colon, name = str(raw).partition(":")
         if mode not in ("min", "max") or not colon or not name or name != name.strip():
             raise ValueError("a direction and a value, such as min:val_loss or max:acc")
         return cls(mode, name)
 
     def to_param(self) -> str:
-        """What a user would write for it."""
+        """The text of a flag."""
         return f"{self.mode}:{self.name}"
+
+
+class WarmStartParams(Params, builds=".warmstart:WarmStarter"):
+    """Weights to start from instead of random ones. A subclass with a warm starter of its own is chosen with `--warmstart NAME`."""
+
+    model: Path | None = param(
+        None,
+        help="where the weights are: an export, a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file",
+    )
+    allow_partial: bool = param(False, help="start even if some weights of the model are missing or do not fit")
+    include: str | None = param(None, help="regular expression: set only the weights whose whole path matches")
+    exclude: str | None = param(None, help="regular expression: skip the weights whose whole path matches")
+    rename: list[str] = param([], help="rules OLD=NEW for the stored paths; OLD is a regular expression")
+    trim_prefix: str = param("", help="prefix to remove from the stored paths before all other rules")
+
+    def __post_init__(self) -> None:
+        for rule in self.rename:
+            if "=" not in rule:
+                raise ValueError(f"a rule of rename is OLD=NEW, for example 'encoder/=backbone/'; received {rule!r}")
+        for name, pattern in [
+            ("include", self.include),
+            ("exclude", self.exclude),
+            *(("rename", rule.partition("=")[0]) for rule in self.rename),
+        ]:
+            try:
+                re.compile(pattern or "")
+            except re.error as error:
+                raise ValueError(f"{name} is not a regular expression ({error}): {pattern!r}") from None
 
 
 class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.training.trainer:Trainer"):
@@ -121,7 +148,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     input_gradient_penalty: float = param(
         0.0,
         ge=0,
-        help="weight of the squared gradient of the loss by the inputs, added to the loss",
+        help="weight of the squared gradient of the loss with respect to the inputs, added to the loss",
         backends=["tensorflow"],
     )
     preload_data: bool = param(
@@ -176,8 +203,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     )
 
     callbacks: list[CallbackParams] = param(
-        [],
-        help="further callbacks and trackers, from your own module (--import) or an installed plugin",
+        [], help="further callbacks and trackers, from your own module (--import) or an installed plugin"
     )
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")
@@ -204,7 +230,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         for callback in self.callbacks:
             if callback.once and sum(type(other) is type(callback) for other in self.all_callbacks()) > 1:
                 raise ValueError(
-                    f"callbacks: a training has only one {short_name(type(callback))}, and it is there already"
+                    f"callbacks: a training can have only one {short_name(type(callback))}, and already has it"
                 )
         if self.no_train_scope is not None:
             try:

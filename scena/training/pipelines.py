@@ -2,35 +2,14 @@
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from scena.data.image.augment.params import ImagePipelineParams
 from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
-from scena.data.sources.params import RecordsParams
+from scena.data.sources.params import NamedDataSetParams, SplitSourceParams
 from scena.params import Params, param
 
 if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
     from scena.data.database import DataBase
     from scena.data.pipeline import DataPipeline
-
-
-from scena.data.image.augment.params import ImagePipelineParams
-from scena.data.sources.params import (
-    ImageArraysParams,
-    ImageFilesParams,
-    ImageRecordsParams,
-    NamedDataSetParams,
-    SplitSourceParams,
-)
-
-__all__ = [
-    "ImageArraysParams",
-    "ImageFilesParams",
-    "ImagePipelines",
-    "ImageRecordsParams",
-    "NamedDataSetParams",
-    "RecordsParams",
-    "TrainValParams",
-    "TrainerPipelineParams",
-    "TrainerPipelineParamsBase",
-]
 
 TSource = TypeVar("TSource", bound=DataGeneratorParams)
 TTrain = TypeVar("TTrain", bound=DataGeneratorParams)
@@ -52,7 +31,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
         raise NotImplementedError(f"{type(self).__name__} must implement val_gen(self).")
 
     def lav_gen(self) -> dict[str, DataGeneratorParams]:
-        """The sources of LAV during training, by name; each gives its own results."""
+        """The sources of LAV during training, by name; each has its own results."""
         source = self.val_gen()
         return {} if source is None else source.parts()
 
@@ -67,7 +46,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
 
 
 class TrainValParams(TrainerPipelineParamsBase, Generic[TSource]):
-    """One source for training and validation; its generator knows from its mode which samples to give."""
+    """One source for training and validation; its generator selects samples by its mode."""
 
     train_val: TSource = param(flat="data", help="the data set")
 

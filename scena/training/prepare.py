@@ -13,12 +13,12 @@ from scena.errors import EmptyDataError, TrainingError
 from scena.model.building import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
 from scena.terminal import reporting
-from scena.training.optimizers.create import create_optimizer
-from scena.training.optimizers.mixins import MovingAverage
+from scena.training.optimizers.create import MovingAverage, create_optimizer
 from scena.training.optimizers.params import GradientOptimizerParams, Lookahead
 from scena.training.params import TrainerParams
 from scena.training.run import TrainingRun
 from scena.training.schedules.params import Constant, ReduceOnPlateau
+from scena.training.steps import Steps
 
 if TYPE_CHECKING:
     from scena.scenario.scenario import ScenarioBase
@@ -44,11 +44,7 @@ def prepare_run(
     """Builds all parts of a training, in an order in which the seed determines all of them.
 
     Args:
-        params: all parameters.
-        scenario: what is trained.
-        directory: the run's directory.
-        layers: what layers keep beside their variables in the checkpoint to resume from; None for a new run, whose initial weights
-            are then set.
+        layers: the layer states of the checkpoint to resume from; None for a new run, whose initial weights are then set.
         channel: to the other processes, if the training uses several devices.
     """
     seed = params.random_seed or 0
@@ -72,7 +68,7 @@ def prepare_run(
             starter.apply(built.root.weights)
             starter.apply_layers(all_layers)
             keras.utils.set_random_seed(seed)  # building a model to read its weights must not change what follows
-        all_layers.read()  # finds now, not at the first checkpoint, what cannot be stored
+        all_layers.read()  # raises now, not at the first checkpoint, if a state cannot be stored
     else:
         all_layers.quantize(layers)
     quantized = [] if channel is None else channel.agree(all_layers)
@@ -88,33 +84,22 @@ def prepare_run(
     average, schedule = compile_model(params, built, model, steps, distributed=channel is not None)
     specs = built.data.input_layer_specs(), built.data.target_layer_specs()
     engine: Any
-    replica_group = None
     if channel is None:
         engine = backend().create_engine(model, *specs, eager=params.force_eager, xla=params.xla)
+        training_steps = Steps(engine, train_data)
     else:
-        from scena.training.distribution.replica_group import create_replica_group
+        from scena.training.distribution import replica_group
 
-        engine, replica_group = create_replica_group(params, scenario, channel, model, specs, steps, quantized)
+        engine = replica_group.create_engine(params, scenario, channel, model, specs, steps, quantized)
         channel.divide(train_data, val_data)
-    return TrainingRun(
-        params,
-        scenario,
-        directory,
-        built,
-        model,
-        engine,
-        train_data,
-        val_data,
-        steps,
-        code=scenario.code(params),
-        schedule=schedule,
-        average=average,
-        replica_group=replica_group,
-    )
+        training_steps = replica_group.ReplicaGroup(channel, engine, train_data)
+    run = TrainingRun(params, scenario, directory, built, model, engine, training_steps, train_data, val_data, steps)
+    run.code, run.schedule, run.average = scenario.code(params), schedule, average
+    return run
 
 
 def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:
-    """The model of a training step, with the penalties that the trainer adds to its loss."""
+    """The model of a training step, with the trainer's penalties on its loss."""
     if not params.input_gradient_penalty:
         return built.training_model()
     from scena.backends.tensorflow.penalty import with_input_gradient_penalty
@@ -127,7 +112,7 @@ def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:
 def compile_model(
     params: TrainerParams[Any, Any], built: Any, model: Any, steps: int | None, *, distributed: bool = False
 ) -> tuple[Any, Any]:
-    """Freezes layers and gives the model its optimizer; returns the moving average, if there is one, and the schedule."""
+    """Freezes layers and compiles the model with its optimizer; returns the moving average, if there is one, and the schedule."""
     if params.no_train_scope is not None:
         freeze_layers(built.root, params.no_train_scope)
     average = create_average(params, steps)
@@ -146,7 +131,7 @@ def compile_model(
 
 
 def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
-    """The number of steps in an epoch; None if it is known only after reading all data."""
+    """The number of steps in an epoch; None if the source does not know its size."""
     size = params.gen.train.batch_size
     if params.samples_per_epoch is not None:
         return math.ceil(params.samples_per_epoch * params.scale_epoch_size / size)
@@ -164,7 +149,7 @@ def epoch_steps(params: TrainerParams[Any, Any], train_data: Any) -> int | None:
 
 
 def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
-    """The schedule of the learning rate for epochs of this many steps."""
+    """The schedule of the learning rate."""
     rate = params.learning_rate
     if steps is None and (
         not isinstance(rate, Constant | ReduceOnPlateau) or (rate.warmup.unit == "epochs" and rate.warmup)
@@ -177,7 +162,7 @@ def create_schedule(params: TrainerParams[Any, Any], steps: int | None) -> Any:
 
 
 def create_average(params: TrainerParams[Any, Any], steps_per_epoch: int | None) -> MovingAverage | None:
-    """The moving average that the parameters ask for, or None."""
+    """The moving average of the weights, or None."""
     if params.ema_decay == 0:
         return None
     if params.ema_decay != AUTOMATIC:
@@ -198,12 +183,7 @@ def automatic_decay(updates: int) -> float:
 
 
 def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
-    """Freezes the layers whose whole path matches, and all layers inside them; returns the matched paths.
-
-    Args:
-        root: the layer that holds all others.
-        scope: a regular expression; `.*conv.*` matches every layer with `conv` in its path.
-    """
+    """Freezes the layers whose whole path matches the regular expression, and all layers inside them; returns the matched paths."""
     # a layer without weights has no path
     layers: list[Any] = [layer for layer in root._flatten_layers() if layer is not root and layer.path]
     matched = [layer for layer in layers if re.fullmatch(scope, layer.path)]

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ import msgspec
 
 from scena.data.batch import Cursor
 from scena.data.pipeline import DataPipeline
+from scena.model.state.layer_state import Layers
 from scena.storage.code_fingerprints import Fingerprints
 from scena.storage.run_layout import RunPaths, run_paths
 from scena.training.params import TrainerParams
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from scena.model.built import BuiltModel
     from scena.scenario.scenario import ScenarioBase
     from scena.training.checks.verification import Verification
-    from scena.training.distribution.replica_group import ReplicaGroup
-    from scena.training.optimizers.mixins import MovingAverage
+    from scena.training.optimizers.create import MovingAverage
+    from scena.training.steps import Steps
 
 
 TCallback = TypeVar("TCallback")
@@ -69,7 +70,7 @@ class Progress:
     pending: bool = False
     """Whether a validation that is due after the last step has not run yet."""
     validated: dict[str, float] | None = None
-    """The epoch's values, if its validation is done and its LAV is not."""
+    """The epoch's values, between its validation and its LAV."""
     stopped: bool = False
     """Whether the training ended before its last epoch, by early stopping or another callback."""
     finished: bool = False
@@ -80,26 +81,18 @@ class Progress:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Progress":
-        """Reads what `to_json` returned.
+        """Reads the result of `to_json`.
 
         Raises:
             msgspec.ValidationError: it is something else.
+            KeyError: the cursor is incomplete.
         """
-        plain = msgspec.convert({**data, "cursor": None}, _PlainProgress)
-        cursor = Cursor.from_json(msgspec.convert(data.get("cursor"), dict[str, Any]))
-        return cls(**{**msgspec.structs.asdict(plain), "cursor": cursor})
-
-
-class _PlainProgress(msgspec.Struct):
-    epoch: int
-    step: int
-    step_in_epoch: int
-    cursor: None
-    logs: dict[str, float]
-    pending: bool
-    validated: dict[str, float] | None
-    stopped: bool
-    finished: bool
+        missing = {own.name for own in fields(cls)} - set(data)
+        if missing:
+            raise msgspec.ValidationError(f"the progress lacks {', '.join(sorted(missing))}")
+        progress = msgspec.convert(data, cls)
+        progress.cursor = Cursor.from_json(data["cursor"])  # raises KeyError if it is incomplete
+        return progress
 
 
 @dataclass
@@ -112,37 +105,28 @@ class TrainingRun:
     built: "BuiltModel"
     model: "keras.Model"
     engine: "Engine"
+    steps: "Steps"
+    """Takes the steps, with the engine and, if there are any, the other replicas."""
     train_data: DataPipeline
     val_data: DataPipeline | None
     steps_per_epoch: int | None
     progress: Progress = field(default_factory=Progress)
     resumed_from: Path | None = None
     """The directory of the checkpoint that this process resumed from."""
-    extra_variables: "dict[str, list[keras.Variable]]" = field(default_factory=dict)
-    """More groups of variables for checkpoints, beside model, optimizer, metrics and callbacks."""
 
     code: Fingerprints = field(default_factory=dict)
     """Fingerprints of the code when the training began; later edits of a file do not change this process."""
-
     schedule: Any = None
     """The schedule of the learning rate."""
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
-    """Where the time goes."""
     average: "MovingAverage | None" = None
     """The moving average of the weights, if there is one."""
-
-    replica_group: "ReplicaGroup | None" = None
-    """All replicas, if the training uses several devices or processes; it then trains instead of the engine."""
-
     verification: "Verification | None" = None
     """Compares exports with the model in memory, with --trainer.verify_export."""
-
     retraces: "list[Callable[[], None]]" = field(default_factory=list)
     """Called when a layer has replaced a tensor that compiled functions hold."""
-
     callbacks: "list[keras.callbacks.Callback]" = field(default_factory=list)
-    """All that accompanies the training, Scena's own first."""
-
+    """All callbacks, Scena's own first."""
     requested: set[str] = field(default_factory=set)
     """Pending requests of callbacks: "val", "lav", "checkpoint"."""
 
@@ -165,8 +149,6 @@ class TrainingRun:
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
         """Gives the model its averaged weights, if there are any, while the block runs: for validation, LAV and export."""
-        from scena.model.state.layer_state import Layers
-
         layers = Layers(self.built.root, self.model)
         derived = layers.derived_from_trained()
         with self.average.swapped_in(self.model) if self.average is not None else nullcontext():

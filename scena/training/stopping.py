@@ -23,11 +23,7 @@ class StopRequested(BaseException):
 
 
 class StopRequests:
-    """Whether the training should end, and why.
-
-    Args:
-        time_limit: seconds after which it should end; None for no limit.
-    """
+    """Requests to end the training: by a signal, another worker, or the time limit in seconds."""
 
     def __init__(self, time_limit: float | None = None) -> None:
         self._signal: int | None = None

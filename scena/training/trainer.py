@@ -4,6 +4,7 @@ import logging
 import random
 import shlex
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,8 @@ import keras
 from scena.backends.base import backend
 from scena.backends.selection import WorkerLostError, check_backend
 from scena.errors import TrainingError, TrainingInterrupted
-from scena.model.summary import summarize
+from scena.model.built import summarize
+from scena.model.measures.bad_data import checked_numerics
 from scena.params import check
 from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import run_paths
@@ -28,18 +30,20 @@ from scena.training.checkpoint.store import CheckpointStore
 from scena.training.checks.sanity import SanityCheck
 from scena.training.checks.verification import Verification
 from scena.training.directory import (
+    claimed,
     create_directory,
     default_directory,
+    flags_for,
     locked,
     log_file,
+    paths_outside,
+    release,
+    run_identity,
     settle_paths,
     withdraw,
 )
-from scena.training.distribution.connect import connect, leading
 from scena.training.history import History
 from scena.training.loop import TrainingLoop
-from scena.training.numerics import checked_numerics
-from scena.training.ownership import claimed, flags_for, paths_outside, release, run_identity
 from scena.training.params import TrainerParams
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun
@@ -75,11 +79,12 @@ class Trainer:
         start: int | Literal["latest", "best"] = "latest",
         strict: bool = False,
     ) -> History:
-        """Runs the training and returns its history, one dict of values per epoch. Shows its log and progress, unless the program
-        has set up logging that does not.
+        """Runs the training and returns its history, one dict of values per epoch.
+
+        It shows its log and progress, unless the program has set up logging that does not.
 
         Args:
-            callbacks: Keras callbacks to run beside Scena's own.
+            callbacks: Keras callbacks to run in addition to Scena's own.
             resume: continue from a checkpoint of the output directory instead of starting a new run. Parameters may differ from
                 the stored ones: changes are logged and recorded.
             start: the checkpoint to resume from: the latest, that of the best model, or that of a step.
@@ -94,16 +99,14 @@ class Trainer:
         backend().check_training()
         backend().select_devices(params.device)
         check_backend(params, "trainer")
-        channel = connect(params)
+        channel = _connect(params)
         if channel is not None and not channel.distribution.chief:
-            from scena.training.distribution.worker import run_worker
+            from scena.training.distribution.replica_group import run_worker
 
             run_worker(channel, params, self.scenario)
             return History()
-        directory = self.directory = (
-            Path(params.output_dir) if params.output_dir is not None else default_directory(self.scenario.name())
-        )
-        params.output_dir = directory
+        directory = Path(params.output_dir or default_directory(self.scenario.name()))
+        self.directory = params.output_dir = directory
         requests = StopRequests(params.time_limit.seconds())
         if not resume:
             create_directory(directory)
@@ -132,13 +135,13 @@ class Trainer:
         requests: StopRequests,
         before: Resumption | None,
         start: int | Literal["latest", "best"],
-        channel: "ControlChannel | None" = None,
+        channel: "ControlChannel | None",
     ) -> None:
         layers = None if before is None else before.load(start)
         run: TrainingRun | None = None
         try:
             run = prepare_run(self.params, self.scenario, directory, layers=layers, channel=channel)
-            with leading(run.replica_group):
+            with run.steps.leading():
                 self._lead(run, callbacks, requests, before)
         except TrainingInterrupted:
             raise
@@ -159,7 +162,7 @@ class Trainer:
         own = self.create_callbacks(run)
         check_callbacks(own)
         run.callbacks = callbacks = [*own, *callbacks]
-        self.best, history = run.callback(BestModel), run.callback(HistoryWriter)
+        self.best = run.callback(BestModel)
         for callback in callbacks:
             if isinstance(callback, TrainerCallback):
                 callback.set_run(run)
@@ -172,26 +175,23 @@ class Trainer:
             run_identity(run.directory),
             params.checkpoint_name,
         )
-        state = TrainingState(run, callbacks, store)
+        state = TrainingState(run, store)
         if before is not None:
             before.restore(state)
             continue_logs(callbacks, run.progress.epoch)
             if before.finished(run.progress):
-                self.history = History(history.rows if history is not None else [])
                 self._finish(run, before)
                 return
-        if run.replica_group is not None:
-            run.replica_group.begin()
+        run.steps.begin()
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
-        run.retraces += [run.engine.retrace if run.replica_group is None else run.replica_group.begin]
-        run.retraces += [part.retrace for part in (lav, run.verification) if part is not None]
+        run.retraces += [part.retrace for part in (run.steps, lav, run.verification) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         if params.summary:
             logger.info("%s", summarize(run.built.root.graph, run.model.optimizer))
         rehearsal = SanityCheck(run, callbacks, lav).run if params.sanity_check and before is None else None
-        loop = TrainingLoop(run, callbacks, lav, state, requests, rehearsal)
+        loop = TrainingLoop(run, lav, state, requests, rehearsal)
         try:
-            with checked_numerics(params.check_numerics):
+            with checked_numerics() if params.check_numerics else nullcontext():
                 loop.execute()
             state.writer.close()
         except StopRequested:
@@ -207,7 +207,6 @@ class Trainer:
             display = run.callback(ProgressDisplay)
             if display is not None:
                 display.close()
-        self.history = History(history.rows if history is not None else [])
         self._export(run)
         if state.writer.failure is not None:
             raise state.writer.failure
@@ -228,15 +227,19 @@ class Trainer:
     def _finish(self, run: TrainingRun, before: Resumption) -> None:
         """Writes missing exports of a training that has taken its last step."""
         if before.exported(run):
+            self._take_history(run)
             how = "was stopped early" if run.progress.stopped else "has trained all its epochs"
-            logger.info(
-                "This run is finished: it %s (%d). Set more with --trainer.epochs.", how, run.progress.epoch
-            )  # fmt: skip
+            logger.info("This run is finished: it %s (%d). Set more with --trainer.epochs.", how, run.progress.epoch)
             return
         logger.info("The training is finished; writing the exports that were missing.")
         self._export(run)
 
+    def _take_history(self, run: TrainingRun) -> None:
+        writer = run.callback(HistoryWriter)
+        self.history = History(writer.rows if writer is not None else [])
+
     def _export(self, run: TrainingRun) -> None:
+        self._take_history(run)
         try:
             self._write_exports(run)
         except DISK_ERRORS as error:
@@ -268,6 +271,21 @@ class Trainer:
             if verification is not None:
                 check = verification.of_saved_models(run.paths.best, self.best.expected, known=self.best.verified)
             self.scenario.complete_export(run.built, run.paths.best, check)
+
+
+def _connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":
+    """Connects several devices or processes if there are any; imports TensorFlow's distribution only then."""
+    if params.device.dist_strategy != "default":
+        from scena.training.distribution.control_channel import connect
+
+        return connect(params)
+    gpus = params.device.gpu_indices()
+    if len(gpus) > 1:
+        logger.warning(
+            "--device.gpus %s: the training runs on the first of them. --device.dist_strategy mirror uses all.",
+            " ".join(map(str, gpus)),
+        )
+    return None
 
 
 def _resume_command(run: TrainingRun) -> str:

@@ -18,8 +18,8 @@ class Trigger:
     """An interval: `2` or `2epochs`, `200steps`, `30s`, `10min`, `3h`; `0` means never.
 
     Attributes:
-        amount: how many units lie between two events; 0 for never.
-        unit: what is counted.
+        amount: units between two events; 0 for never.
+        unit: the unit of `amount`.
     """
 
     amount: float
@@ -27,7 +27,7 @@ class Trigger:
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
-        """Reads what a user wrote."""
+        """Parses the text of a flag."""
         match = (
             re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z]*)\s*", str(raw))
             if not isinstance(raw, bool)
@@ -44,7 +44,7 @@ class Trigger:
         return cls(amount, unit)
 
     def to_param(self) -> int | str:
-        """What a user would write for it."""
+        """The text of a flag."""
         amount: float = int(self.amount) if self.amount == int(self.amount) else self.amount
         if self.unit == "epochs":
             return int(amount)
@@ -59,13 +59,13 @@ class Trigger:
         return self.unit == "steps" and self.amount > 0 and step % int(self.amount) == 0
 
     def steps_until_due(self, step: int) -> int | None:
-        """How many steps may run after `step` until the next event, or None if the interval is not in steps."""
+        """The number of steps from `step` to the next event; None if the interval is not in steps."""
         if self.unit != "steps" or self.amount <= 0:
             return None
         return int(self.amount) - step % int(self.amount)
 
     def due_after(self, seconds: float) -> bool:
-        """Whether this much time since the last event makes the next one due."""
+        """Whether the next event is due this much time after the last one."""
         return self.unit == "seconds" and 0 < self.amount <= seconds
 
     def __bool__(self) -> bool:

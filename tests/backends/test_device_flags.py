@@ -9,7 +9,7 @@ import pytest
 from scena.backends.cluster import find_cluster
 from scena.backends.params import DeviceParams, TrainerDeviceParams
 from scena.backends.selection import DeviceError
-from scena.backends.tensorflow.devices import memory_in_mb, select_devices
+from scena.backends.tensorflow.backend import memory_in_mb, select_devices
 from scena.commands.main import main
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params

@@ -121,9 +121,9 @@ def test_only_what_needs_the_missing_output_is_skipped(
     assert results["main"] == pytest.approx(expected_loss(logits, classes), rel=1e-5)
     assert results["acc"] == pytest.approx(np.mean(logits.argmax(1) == classes))
     assert (
-        "LAV does not measure the losses aux: they need aux. The prediction graph does not put that out." in caplog.text
+        "LAV does not measure the losses aux: they need aux, which the prediction graph does not return." in caplog.text
     )
-    assert "LAV does not measure the metrics aux_acc, distance: they need aux." in caplog.text
+    assert "LAV does not measure the metrics aux_acc, distance: they need aux, which" in caplog.text
 
 
 def test_code_that_takes_no_symbolic_tensor_is_measured_in_a_graph_and_refused_op_by_op(tmp_path: Path) -> None:

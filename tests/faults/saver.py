@@ -10,7 +10,8 @@ import numpy as np
 
 from scena.storage.durable import replace_directory
 from scena.storage.tensor_file import TensorBuffer
-from scena.training.checkpoint.store import FORMAT, CheckpointStore, StoredState, VariableEntry
+from scena.training.checkpoint.format import FORMAT, StoredState, VariableEntry
+from scena.training.checkpoint.store import CheckpointStore
 
 
 def arrays(step: int) -> dict[str, np.ndarray]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from scena.storage.tensor_file import TensorBuffer, read_tensors
-from scena.training.checkpoint.store import FORMAT, CheckpointStore, StoredState
-from scena.training.checkpoint.writer import CheckpointWriter
+from scena.training.checkpoint.format import FORMAT, StoredState
+from scena.training.checkpoint.store import CheckpointStore, CheckpointWriter
 
 FIXTURES = Path(__file__).with_name("formats")
 
@@ -42,7 +42,7 @@ def test_a_step_can_be_saved_again(tmp_path: Path) -> None:
     store = CheckpointStore(tmp_path)
     put(store, 5, 1)
     put(store, 5, 2)
-    assert store.load(5)[1].number == 2
+    assert store.load(5).state.number == 2
     assert [path.name for path in tmp_path.iterdir()] == ["5"]
 
 
@@ -51,7 +51,7 @@ def test_checkpoints_can_have_a_name(tmp_path: Path) -> None:
     for number in (1, 2):
         put(CheckpointStore(tmp_path), 10 * number, number)
     store = CheckpointStore(tmp_path, name="model.ckpt")
-    assert store.load(20)[1].number == 2
+    assert store.load(20).state.number == 2
     put(store, 30, 3)
     assert store.steps() == [20, 30]
     put(store, 40, 4)
@@ -62,14 +62,14 @@ def test_checkpoints_can_have_a_name(tmp_path: Path) -> None:
     (mine / "text").write_text("not a checkpoint")
     store.clean()
     assert not half.exists() and mine.exists() and store.steps() == [30, 40]
-    assert store.load(40)[1].number == 4 and str(store.path(40)) in store.last_good()
+    assert store.load(40).state.number == 4 and str(store.path(40)) in store.last_good()
 
 
 @pytest.mark.parametrize("step", [1])
 def test_checkpoints_of_every_format_can_be_read(step: int) -> None:
     """A stored checkpoint of each format there ever was; never regenerate one, add one for a new format."""
     for folder in sorted(FIXTURES.iterdir()):
-        tensors, state = CheckpointStore(folder).load(step)
+        _, tensors, state = CheckpointStore(folder).load(step)
         assert state.progress["step"] == step
         np.testing.assert_array_equal(tensors["model/0"], np.full((50, 20), step, "float32"))
     assert len(list(FIXTURES.iterdir())) == FORMAT
@@ -114,4 +114,4 @@ def test_the_training_goes_on_while_a_checkpoint_is_written(tmp_path: Path) -> N
     value += 1
     go_on.set()
     writer.close()
-    np.testing.assert_array_equal(store.load(1)[0]["model/0"], np.ones(100))
+    np.testing.assert_array_equal(store.load(1).tensors["model/0"], np.ones(100))

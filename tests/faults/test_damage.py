@@ -59,7 +59,7 @@ def test_no_damage_of_a_checkpoint_goes_unnoticed(tmp_path: Path, rng: random.Ra
         shutil.copyfile(original / name, store.path(3) / name)
         spoil(store.path(3) / name, rng)
         try:
-            tensors, state = store.load(3)
+            _, tensors, state = store.load(3)
         except CheckpointError as error:
             assert str(store.path(3)) in str(error)
             found += 1

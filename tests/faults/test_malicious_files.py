@@ -32,7 +32,7 @@ from scena.experiments.sheets.run_registry import RunRegistry
 from scena.experiments.stored_run import read_history, read_run
 from scena.params import Params, param
 from scena.scenario.stored import read_description
-from scena.training.warmstart.warmstarter import stored_weights
+from scena.training.warmstart import stored_weights
 from tests.faults import saver
 from tests.faults.test_malicious_checkpoints import Payload
 

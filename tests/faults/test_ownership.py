@@ -16,8 +16,7 @@ from scena.storage.location import Location
 from scena.storage.run_layout import DIRECTORIES, MANIFEST, OWNER_FILE
 from scena.training.callbacks.event_files import cut_back
 from scena.training.checkpoint.store import CheckpointStore
-from scena.training.directory import create_directory
-from scena.training.ownership import claimed, paths_outside, release
+from scena.training.directory import claimed, create_directory, paths_outside, release
 from tests.faults import saver
 from tests.faults.test_checkpoint_store import put
 

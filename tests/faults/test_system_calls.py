@@ -76,7 +76,7 @@ def check_store(directory: Path) -> None:
     store.clean()
     assert max(store.steps()) in (2, 3)
     for step in store.steps():
-        tensors, state = store.load(step)
+        _, tensors, state = store.load(step)
         assert state.progress["step"] == step
         for key, array in saver.arrays(step).items():
             np.testing.assert_array_equal(tensors[key], array)

@@ -31,6 +31,9 @@ def members(cls):
         if inspect.isfunction(member) or isinstance(member, property):
             yield name
 
+def overrides(cls, name):
+    return any(name in vars(base) for base in cls.__mro__[1:])
+
 for module_name in sys.argv[1:]:
     module = importlib.import_module(module_name)
     if not module_name.startswith("scena"):
@@ -41,8 +44,8 @@ for module_name in sys.argv[1:]:
         if inspect.isclass(thing):
             if not (thing.__doc__ or "").strip():
                 undocumented.append(f"{module_name}.{name}")
-            # getdoc looks at the base classes too: an override needs words only where it has something to add
-            found = {name: getattr(thing, name) for name in members(thing)}
+            # an override needs words only where it has something to add
+            found = {name: getattr(thing, name) for name in members(thing) if not overrides(thing, name)}
             silent = [name for name, member in found.items() if not is_documented(member) and not is_trivial(member)]
             undocumented += [f"{module_name}.{name}.{member}" for member in silent]
         elif inspect.isfunction(thing) and not is_documented(thing):

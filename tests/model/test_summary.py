@@ -2,7 +2,7 @@
 
 import keras
 
-from scena.model.summary import ROWS, summarize
+from scena.model.built import ROWS, summarize
 
 
 def test_layers_and_totals() -> None:

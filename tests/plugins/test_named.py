@@ -89,7 +89,7 @@ def test_callbacks_are_parameters() -> None:
     params.callbacks = [TensorBoardParams()]
     check(params)
     params.tensorboard.write = True
-    with pytest.raises(ParamsError, match="a training has only one TensorBoard, and it is there already"):
+    with pytest.raises(ParamsError, match="a training can have only one TensorBoard, and already has it"):
         check(params)
 
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from scena.errors import TrainingError
-from scena.model.isolation import unnoticed
+from scena.model.state.randomness import unnoticed
 from tests.derived.scenario import DerivedScenario
 from tests.faults.harness import fingerprint
 from tests.faults.survivor.scenario import SurvivorScenario

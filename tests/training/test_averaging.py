@@ -97,8 +97,7 @@ def test_exports_hold_the_average_and_checkpoints_both(tmp_path: Path) -> None:
 
 
 def test_accumulated_batches_move_the_average_once() -> None:
-    from scena.training.optimizers.create import create_optimizer
-    from scena.training.optimizers.mixins import MovingAverage
+    from scena.training.optimizers.create import MovingAverage, create_optimizer
     from scena.training.schedules.params import Constant
 
     variable = keras.Variable([1.0], name="kernel")
@@ -108,13 +107,12 @@ def test_accumulated_batches_move_the_average_once() -> None:
     seen = []
     for _ in range(6):
         optimizer.apply([keras.ops.ones(1)])
-        seen.append((float(variable.value[0]), float(average.averages[0][0])))
+        seen.append((float(variable.value[0]), float(average.copies[0][0])))
     assert seen == [(1, 1), (1, 1), (0, 0.5), (0, 0.5), (0, 0.5), (-1, -0.25)]
 
 
 def test_constrained_weights_are_averaged_as_they_are_constrained() -> None:
-    from scena.training.optimizers.create import create_optimizer
-    from scena.training.optimizers.mixins import MovingAverage
+    from scena.training.optimizers.create import MovingAverage, create_optimizer
     from scena.training.schedules.params import Constant
 
     layer = keras.layers.Dense(1, use_bias=False, kernel_constraint=keras.constraints.NonNeg())
@@ -124,7 +122,7 @@ def test_constrained_weights_are_averaged_as_they_are_constrained() -> None:
     optimizer = create_optimizer(SGD(), Constant(lr=3.0).create(1, 1), [layer.kernel], average)
     optimizer.apply([keras.ops.ones((1, 1))])
     assert float(layer.kernel.value[0, 0]) == 0.0
-    assert float(average.averages[0][0, 0]) == 0.5
+    assert float(average.copies[0][0, 0]) == 0.5
 
 
 def test_the_flag_has_its_old_name_too_and_says_what_is_wrong(capsys: Any) -> None:

@@ -81,6 +81,40 @@ def test_its_own_variables_are_in_checkpoints(tmp_path: Path) -> None:
     assert [row["own"] for row in rows] == [4, 8]
 
 
+class SecondModel(TwiceModel):
+    """Has an optimizer of its own, whose steps it counts."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.second = keras.optimizers.SGD(0.0)
+        self.second.build(self.trainable_variables)
+
+    def state_variables(self) -> list[keras.Variable]:
+        return list(self.second.variables)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        logs = super().train_step(data)
+        self.second.iterations.assign_add(1)
+        return {**logs, "second": tf.cast(self.second.iterations, tf.float32)}
+
+
+def test_the_state_of_a_second_optimizer_is_in_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(OwnModel, "training_model_cls", lambda self: SecondModel)
+    params = OwnScenario.default_trainer_params()
+    params.epochs, params.output_dir, params.random_seed, params.export_final = 2, tmp_path / "run", 7, False
+    train_toy(tmp_path / "run", scenario=OwnScenario, epochs=1)
+    assert [row["second"] for row in OwnScenario.create_trainer(params).train(resume=True)] == [4, 8]
+    # checkpoints of older versions do not have it
+    with monkeypatch.context() as before:
+        before.setattr(SecondModel, "state_variables", lambda self: [])
+        train_toy(tmp_path / "old", scenario=OwnScenario, epochs=1)
+    params.output_dir = tmp_path / "old"
+    assert [row["second"] for row in OwnScenario.create_trainer(params).train(resume=True)] == [4, 4]
+    assert "does not hold the model's state_variables" in caplog.text
+
+
 def test_what_cannot_work_with_it_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(
         ModelError, match=r"input_gradient_penalty cannot be added to TwiceModel, which overrides train_step"

@@ -151,7 +151,7 @@ def test_pairs_by_accident_are_refused(tmp_path: Path) -> None:
     assert "SanityModel._loss pairs each sample with every other one at test_sanity.py:" in text
     assert "target 'y' of shape (batch,) meets output 'score' of shape (batch, 1)" in text
     text = refused(tmp_path, ModelError, scenario__model__wrong="metric pairs")
-    assert "SanityModel._metric pairs" in text and "the result is that of batch × batch values" in text
+    assert "SanityModel._metric pairs" in text and "the result has batch × batch values" in text
 
 
 def test_the_evaluator_is_tried(

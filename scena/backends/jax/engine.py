@@ -12,9 +12,8 @@ import jax
 import keras
 import numpy as np
 
-from scena.backends.base import Arrays, Engine, PredictionEngine
+from scena.backends.base import Arrays, Engine, PredictionEngine, Specs
 from scena.backends.selection import tensorflow_only
-from scena.data.spec import ArraySpec
 from scena.errors import ModelError
 from scena.model.building import keras_dtype
 
@@ -23,23 +22,9 @@ State = tuple[list[Any], ...]
 
 
 class JaxEngine(Engine):
-    """Trains, validates and predicts with one model.
+    """Trains, validates and predicts with one model, whose steps have the form that Keras has for JAX."""
 
-    Args:
-        model: the Keras model whose `train_step` and `test_step` run, in the form that Keras has for JAX.
-        input_specs: names, shapes and types of the inputs, without the batch.
-        target_specs: the same for the targets.
-        eager: run op by op instead of compiled.
-    """
-
-    def __init__(
-        self,
-        model: keras.Model,
-        input_specs: dict[str, ArraySpec],
-        target_specs: dict[str, ArraySpec],
-        *,
-        eager: bool = False,
-    ) -> None:
+    def __init__(self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False) -> None:
         _check_types({**input_specs, **target_specs})
         _check_step(model, "train_step")
         _check_step(model, "test_step")
@@ -58,11 +43,8 @@ class JaxEngine(Engine):
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
         model = self._model
         groups = (
-            model.trainable_variables,
-            model.non_trainable_variables,
-            model.optimizer.variables,
-            model.metrics_variables,
-        )
+            model.trainable_variables, model.non_trainable_variables, model.optimizer.variables, model.metrics_variables
+        )  # fmt: skip
         state = _unshared(_read(groups))
         rows = []
         for data in _batches(inputs, targets):
@@ -89,7 +71,7 @@ class JaxEngine(Engine):
         return _own_arrays(outputs)
 
     def graph(self) -> None:
-        """None: there is no TensorFlow graph."""
+        """There is none of TensorFlow."""
 
     def _evaluated(self, state: State, data: Any) -> tuple[Any, State]:
         trainable, non_trainable, metrics = state
@@ -100,15 +82,9 @@ class JaxEngine(Engine):
 
 
 class JaxPredictor(PredictionEngine):
-    """Runs a prediction model batch by batch, compiled once for each shape of a batch.
+    """Runs a prediction model batch by batch, compiled once for each shape of a batch."""
 
-    Args:
-        model: a functional model with named inputs and outputs.
-        input_specs: names, shapes and types of its inputs.
-        eager: run op by op.
-    """
-
-    def __init__(self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False) -> None:
+    def __init__(self, model: keras.Model, input_specs: Specs, *, eager: bool = False) -> None:
         def call(state: State, inputs: Any) -> Any:
             outputs, _ = model.stateless_call(*state, inputs, training=False)
             return outputs
@@ -168,7 +144,7 @@ def _own_arrays(outputs: dict[str, Any]) -> Arrays:
     return {name: np.array(value) for name, value in outputs.items()}
 
 
-def _check_types(specs: dict[str, ArraySpec]) -> None:
+def _check_types(specs: Specs) -> None:
     for name, spec in specs.items():
         if keras_dtype(spec) == "string":
             raise tensorflow_only(f"{name!r} has the type string; text as a tensor", "Encode it in a processor.")

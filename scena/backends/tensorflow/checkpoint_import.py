@@ -16,7 +16,7 @@ from scena.errors import ModelError
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-# What a checkpoint holds beside weights: counters, and what optimizers remember.
+# The other content of a checkpoint: counters, and states of optimizers.
 _NOT_WEIGHTS = re.compile(
     r"(^|/)(save_counter|global_step|beta1_power|beta2_power|_iterations|_learning_rate|learning_rate|iter|decay)$"
     r"|/\.OPTIMIZER_SLOT/|(^|/)optimizer/_variables/|/(Adam|Adam_1|Momentum|RMSProp|RMSProp_1|Adagrad|Ftrl|Ftrl_1)$"
@@ -42,7 +42,7 @@ class StoredVariable:
 
 @dataclass
 class Matches:
-    """Which stored variable goes to which variable of the model, and what is left over."""
+    """The stored variable of each variable of the model, and the rest."""
 
     found: dict[int, StoredVariable] = field(default_factory=dict)
     """By position among the model's variables."""
@@ -115,11 +115,6 @@ def match_variables(
 
     A name fits if it is the whole path of a variable, or the end of just one path (`dense/kernel`); `trainable/3` is the fourth
     trainable variable.
-
-    Args:
-        stored: what the checkpoint holds.
-        variables: the model's variables.
-        rules: applied one after the other to each stored name, as `re.sub`.
     """
     matches = Matches()
     index = _names(variables)

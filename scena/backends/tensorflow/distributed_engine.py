@@ -9,15 +9,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.backends.base import Arrays
+from scena.backends.base import Arrays, Specs
 from scena.backends.tensorflow.distribution import Distribution
 from scena.backends.tensorflow.engine import block_signature, pick
 from scena.backends.tensorflow.replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
-from scena.data.spec import ArraySpec
 from scena.errors import ModelError
 from scena.model.metric_learning.replicas import replica_step
 from scena.model.state.layer_state import Layers
-from scena.model.state.variables import global_seed_generator, use_global_seed
+from scena.model.state.randomness import global_seed_generator, use_global_seed
 from scena.model.training_model import TrainingModel
 
 
@@ -25,18 +24,11 @@ class DistributedEngine:
     """Trains and validates one model on several devices or in several processes.
 
     Args:
-        distribution: the replicas.
         models: the model of each replica of this process, compiled with an optimizer that sums gradients.
-        input_specs: names, shapes and types of the inputs, without the batch.
-        target_specs: the same for the targets.
     """
 
     def __init__(
-        self,
-        distribution: Distribution,
-        models: list[TrainingModel],
-        input_specs: dict[str, ArraySpec],
-        target_specs: dict[str, ArraySpec],
+        self, distribution: Distribution, models: list[TrainingModel], input_specs: Specs, target_specs: Specs
     ) -> None:
         check_models(models[0])
         self.distribution = distribution
@@ -84,7 +76,7 @@ class DistributedEngine:
         return dict(zip(self._names["test"], row.tolist(), strict=True))
 
     def pack_layers(self) -> bytes:
-        """What layers of the first replica keep beside their variables; empty if there is nothing."""
+        """The layer states of the first replica; empty if there are none."""
         return Layers(self._models[0].root, self._models[0]).pack()
 
     def begin(self, layers: bytes) -> None:
@@ -131,7 +123,8 @@ class DistributedEngine:
 
     def _place(self) -> tuple[int, int]:
         """The index of this replica among all, and in this process."""
-        number = int(tf.get_static_value(tf.convert_to_tensor(_replica_number())))
+        context = tf.distribute.get_replica_context()
+        number = int(tf.get_static_value(tf.convert_to_tensor(context.replica_id_in_sync_group)))
         return number, number - self.distribution.first
 
     def _part(self, batch: Any, counted: Any, total: Any, place: int) -> tuple[Any, tf.Tensor]:
@@ -182,35 +175,22 @@ class DistributedEngine:
     def _spread_step(self) -> tf.Tensor:
         def replica() -> tf.Tensor:
             number, place = self._place()
-            spread(_state(self._models[place], self._seeds[place].state), number)
+            model = self._models[place]
+            state = [*model.variables, *model.optimizer.variables, *model.metrics_variables, self._seeds[place].state]
+            spread(list({id(variable): variable for variable in state}.values()), number)
             return tf.constant(0)
 
         return self._each(replica, ())
 
 
 def check_models(model: TrainingModel) -> None:
-    """Refuses a model whose own steps cannot be distributed.
-
-    Raises:
-        ModelError: names the reason.
-    """
+    """Raises ModelError for a model whose own steps cannot be distributed."""
     for name, value in vars(model).items():
         if isinstance(value, keras.optimizers.Optimizer) and value is not model.optimizer:
             raise ModelError(
                 f"{type(model).__name__} has an optimizer of its own ({name}), whose gradients are not summed over the devices. "
                 "It cannot be trained with --device.dist_strategy; train it on one device."
             )
-
-
-def _state(model: keras.Model, seed: keras.Variable) -> list[keras.Variable]:
-    variables = [*model.variables, *model.optimizer.variables, *model.metrics_variables, seed]
-    return list({id(variable): variable for variable in variables}.values())
-
-
-def _replica_number() -> Any:
-    context = tf.distribute.get_replica_context()
-    assert context is not None
-    return context.replica_id_in_sync_group
 
 
 def _another_generator(device: str) -> keras.random.SeedGenerator:

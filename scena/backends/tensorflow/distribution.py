@@ -14,10 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from scena.backends.cluster import Cluster, find_cluster
+from scena.backends.cluster import Cluster, find_cluster, meet
 from scena.backends.params import TrainerDeviceParams
 from scena.backends.selection import DeviceError, WorkerLostError
-from scena.backends.tensorflow.rendezvous import meet
 from scena.errors import first_line
 
 logger = logging.getLogger(__name__)
@@ -60,14 +59,12 @@ class Distribution:
             raise WorkerLostError(_lost(self.cluster, str(error.message))) from error
 
 
-def start_distribution(params: TrainerDeviceParams) -> Distribution | None:
-    """Starts what `--device.dist_strategy` asks for; None for a training on one device.
+def start_distribution(params: TrainerDeviceParams) -> Distribution:
+    """Starts the strategy of `--device.dist_strategy`.
 
     Raises:
-        DeviceError: it is not available; the message lists what is.
+        DeviceError: it is not available; the message lists the alternatives.
     """
-    if params.dist_strategy == "default":
-        return None
     if params.dist_strategy == "central_storage":
         raise DeviceError(
             "--device.dist_strategy central_storage is not offered: under Keras 3, TensorFlow's strategy logs a wrong loss, because "
@@ -88,7 +85,7 @@ def _mirror() -> Distribution:
     if len(devices) < 2:
         raise DeviceError(
             f"--device.dist_strategy mirror needs several devices. There is one: {devices[0]}. Choose more with "
-            "--device.gpus 0 1 …, or divide this one with --device.virtual_devices 2. `scena devices` lists what there is."
+            "--device.gpus 0 1 …, or divide this one with --device.virtual_devices 2. `scena devices` lists all devices."
         )
     return Distribution(tf.distribute.MirroredStrategy(devices), devices, 0, len(devices))
 

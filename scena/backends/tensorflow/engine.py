@@ -12,31 +12,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.backends.base import Arrays, Engine, PredictionEngine
-from scena.data.spec import ArraySpec
+from scena.backends.base import Arrays, Engine, PredictionEngine, Specs
 from scena.errors import ModelError
 from scena.model.building import keras_dtype
 
 
 class TensorFlowEngine(Engine):
-    """Trains, validates and predicts with one model.
-
-    Args:
-        model: the Keras model whose `train_step` and `test_step` run.
-        input_specs: names, shapes and types of the inputs, without the batch.
-        target_specs: the same for the targets.
-        eager: run op by op instead of compiled, so that a debugger stops inside the model.
-        xla: compile each step with XLA.
-    """
+    """Trains, validates and predicts with one model; created as by `Backend.create_engine`."""
 
     def __init__(
-        self,
-        model: keras.Model,
-        input_specs: dict[str, ArraySpec],
-        target_specs: dict[str, ArraySpec],
-        *,
-        eager: bool = False,
-        xla: bool = False,
+        self, model: keras.Model, input_specs: Specs, target_specs: Specs, *, eager: bool = False, xla: bool = False
     ) -> None:
         self._model = model
         self._eager = eager
@@ -101,7 +86,7 @@ class TensorFlowEngine(Engine):
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Converts TensorFlow's errors while it traces or runs a step into errors that tell what to do."""
+        """Converts TensorFlow's errors while it traces or runs a step into errors that name the fix."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -122,15 +107,9 @@ class TensorFlowEngine(Engine):
 
 
 class TensorFlowPredictor(PredictionEngine):
-    """Runs a prediction model batch by batch, compiled once for any batch size.
+    """Runs a prediction model batch by batch, compiled once for any batch size."""
 
-    Args:
-        model: a functional model with named inputs and outputs.
-        input_specs: names, shapes and types of its inputs.
-        eager: run op by op.
-    """
-
-    def __init__(self, model: keras.Model, input_specs: dict[str, ArraySpec], *, eager: bool = False) -> None:
+    def __init__(self, model: keras.Model, input_specs: Specs, *, eager: bool = False) -> None:
         def call(inputs: Any) -> Any:
             return model(inputs, training=False)
 
@@ -141,14 +120,12 @@ class TensorFlowPredictor(PredictionEngine):
         return {name: np.asarray(value) for name, value in outputs.items()}
 
 
-def block_signature(
-    input_specs: dict[str, ArraySpec], target_specs: dict[str, ArraySpec]
-) -> dict[str, dict[str, tf.TensorSpec]]:
+def block_signature(input_specs: Specs, target_specs: Specs) -> dict[str, dict[str, tf.TensorSpec]]:
     """The input signature of a step block."""
     return {"inputs": _signature(input_specs, block=True), "targets": _signature(target_specs, block=True)}
 
 
-def _signature(specs: dict[str, ArraySpec], block: bool = False) -> dict[str, tf.TensorSpec]:
+def _signature(specs: Specs, block: bool = False) -> dict[str, tf.TensorSpec]:
     lead = (None, None) if block else (None,)
     return {name: tf.TensorSpec((*lead, *spec.shape), keras_dtype(spec), name=name) for name, spec in specs.items()}
 

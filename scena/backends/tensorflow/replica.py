@@ -117,7 +117,7 @@ def values_of_metrics(model: Any) -> dict[str, Any]:
 
 
 def _plain(model: Any) -> list[Any]:
-    """Metrics beside those of `results`, such as a model with its own `train_step` has. Skips metrics with several results."""
+    """Metrics other than those of `results`, such as those of a model with its own `train_step`, without those with several results."""
     return [
         metric
         for metric in model.metrics

@@ -12,6 +12,6 @@ class Devices(Command):
 
     def run(self) -> None:
         self.start()
-        from scena.backends.tensorflow.devices import describe_devices
+        from scena.backends.tensorflow.backend import describe_devices
 
         print("\n".join(describe_devices(os.environ)))

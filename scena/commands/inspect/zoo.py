@@ -6,8 +6,8 @@ from scena.commands.command import Command
 from scena.commands.output import print_table
 from scena.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
-from scena.model.zoo.counting import count_network
 from scena.model.zoo.params import SMALLEST_FACTOR, Framework
+from scena.model.zoo.request import count_network
 from scena.params import Params, ParamsError, param
 
 

@@ -11,7 +11,7 @@ from scena.params import Params, ParamsError, param, root_of
 from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.stored import read_description, stored_params
 from scena.storage.run_layout import PARAMS_FILE
-from scena.training.ownership import check_repeated, forget_paths, paths_outside
+from scena.training.directory import check_repeated, forget_paths, paths_outside
 
 
 class ResumeOptions(StoredOptions):

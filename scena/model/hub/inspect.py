@@ -7,7 +7,6 @@ save and restore its variables are skipped: they never run, since TensorFlow rea
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,41 +32,24 @@ HARMLESS_STATE = re.compile(
 """Operations with a state that stays inside the graph. Any other one with a state is refused: unknown is not harmless."""
 
 
-_trusted: list[bool] = [False]
+_trusted = False
 """Whether the user trusts foreign SavedModels (`--trust`). Never stored, never read from a file."""
 
 
-def trust_saved_models() -> None:
+def trust_saved_models(trust: bool = True) -> None:
     """Allows SavedModels with operations on files or in Python in this process."""
-    _trusted[-1] = True
-
-
-@contextmanager
-def trusting() -> Iterator[None]:
-    """Allows such SavedModels while the block runs."""
-    _trusted.append(True)
-    try:
-        yield
-    finally:
-        _trusted.pop()
-
-
-def is_trusting() -> bool:
-    """Whether such SavedModels are allowed."""
-    return _trusted[-1]
+    global _trusted
+    _trusted = trust
 
 
 def check_saved_model(path: Path) -> None:
-    """Refuses a SavedModel whose graph works with files or runs Python, unless the user trusts it.
-
-    Args:
-        path: its folder.
+    """Refuses the SavedModel in a folder if its graph works with files or runs Python, unless the user trusts it.
 
     Raises:
         ModelError: it is not a SavedModel, or it is refused.
     """
     found = sorted({operation for operation, _ in suspicious_operations(path)})
-    if found and not is_trusting():
+    if found and not _trusted:
         raise ModelError(
             f"The SavedModel {path} may work with files, with other processes or with Python: its graph has {', '.join(found)}. "
             "Its author could do on this machine what you can. It is loaded only with --trust."
@@ -104,13 +86,10 @@ def _read(path: Path) -> Any:
     return model
 
 
-def _saver_nodes(saver: Any) -> tuple[str, str, str]:
-    return saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
-
-
 def _reachable(part: Any, library: dict[str, Any], old: bool) -> Iterator[tuple[str, Any]]:
     """Every node that loading or calling may run, with the name of its function."""
-    saver = set() if old else {name.split(":")[0] for name in _saver_nodes(part.saver_def)}
+    names = (part.saver_def.filename_tensor_name, part.saver_def.save_tensor_name, part.saver_def.restore_op_name)
+    saver = set() if old else {name.split(":")[0] for name in names}
     waiting = [name for name in part.object_graph_def.concrete_functions if name in library]
     for node in part.graph_def.node:
         if node.name not in saver:

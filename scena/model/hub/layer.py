@@ -16,10 +16,6 @@ class SavedModelFeatures(keras.layers.Layer):
     It is called as an object (as TensorFlow Hub's are), else by its endpoint `serve` (of Keras), else by its signature
     `serving_default`.
 
-    Args:
-        path: the folder of the SavedModel.
-        input_shape: the shape of one image.
-
     Raises:
         ModelError: it cannot be loaded, is refused (see `inspect.py`), or does not take such images.
     """
@@ -138,7 +134,6 @@ class FeatureClassifier(keras.layers.Layer):
         )
 
     def call(self, image: Any, training: bool | None = None) -> Any:
-        """The logits."""
         features = self.extractor(image, training=training)
         if len(features.shape) > 2:
             features = keras.ops.mean(features, axis=tuple(range(1, len(features.shape) - 1)))
@@ -156,7 +151,7 @@ def _endpoint(path: Path, loaded: Any) -> tuple[Any, str | None]:
     function = loaded.signatures.get("serving_default")
     if function is None:
         raise ModelError(
-            f"The SavedModel {path} can neither be called nor has it an endpoint 'serve' or a signature 'serving_default'. "
+            f"The SavedModel {path} is not callable and has neither an endpoint 'serve' nor a signature 'serving_default'. "
             f"It has: {', '.join(loaded.signatures) or 'no signature'}."
         )
     names = list(function.structured_input_signature[1])
@@ -169,8 +164,8 @@ def _features(path: Path, outputs: Any) -> Any:
     if isinstance(outputs, dict):
         name = "default" if "default" in outputs else next(iter(outputs)) if len(outputs) == 1 else None
         if name is None:
-            raise ModelError(f"The SavedModel {path} puts out {sorted(outputs)}; a feature extractor has one output.")
+            raise ModelError(f"The SavedModel {path} returns {sorted(outputs)}; a feature extractor has one output.")
         outputs = outputs[name]
     if not 2 <= len(outputs.shape) <= 4 or outputs.shape[-1] is None:
-        raise ModelError(f"The SavedModel {path} puts out a tensor of shape {outputs.shape}, which is not features.")
+        raise ModelError(f"The SavedModel {path} returns a tensor of shape {outputs.shape}, which is not features.")
     return outputs

@@ -12,8 +12,8 @@ from scena.model.layers.componentwise import AlgebraFlatten as AlgebraFlatten
 from scena.model.layers.componentwise import AlgebraPadChannels as AlgebraPadChannels
 from scena.model.layers.convolution import AlgebraConv2D as AlgebraConv2D
 from scena.model.layers.convolution import AlgebraConv2DTranspose as AlgebraConv2DTranspose
-from scena.model.layers.depthwise import AlgebraDepthwiseConv2D as AlgebraDepthwiseConv2D
-from scena.model.layers.depthwise import AlgebraSeparableConv2D as AlgebraSeparableConv2D
+from scena.model.layers.convolution import AlgebraDepthwiseConv2D as AlgebraDepthwiseConv2D
+from scena.model.layers.convolution import AlgebraSeparableConv2D as AlgebraSeparableConv2D
 from scena.model.layers.linear import AlgebraDense as AlgebraDense
 from scena.model.layers.linear import AlgebraInitializer as AlgebraInitializer
 from scena.model.layers.normalization import WhiteningBatchNormalization as WhiteningBatchNormalization

@@ -40,7 +40,6 @@ class IntoAlgebra(Componentwise):
         self.nets: list[keras.Sequential] = []
 
     def build(self, input_shape: Shape) -> None:
-        """Checks the channels, and creates the convolutions of "learned"."""
         channels = channels_of(input_shape, self.data_format)
         if self.way in ("joint", "grayscale") and channels != 3:
             raise ModelError(
@@ -63,7 +62,6 @@ class IntoAlgebra(Componentwise):
         return keras.Sequential(steps, name=f"component_{number}")
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
-        """The components, stacked."""
         axis = channel_axis(self.data_format, len(inputs.shape))
         if self.way == "basic":
             others = [ops.zeros_like(inputs)] * (self.algebra.components - 1)
@@ -83,13 +81,6 @@ class IntoAlgebra(Componentwise):
         channels = 1 if self.way in ("joint", "grayscale") else channels_of(input_shape, self.data_format)
         shape[axis] = channels * self.algebra.components
         return tuple(shape)
-
-    def multiply_adds(self, input_shape: Shape) -> int:
-        """The multiplications of one sample; only "learned" has any."""
-        pixels = 1
-        for size in input_shape[1:]:
-            pixels *= size or 1
-        return len(self.nets) * 2 * 9 * pixels * channels_of(input_shape, self.data_format)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "way": self.way}
@@ -114,7 +105,6 @@ class OutOfAlgebra(Componentwise):
         self.way = way
 
     def call(self, inputs: Any) -> Any:
-        """The real numbers."""
         if self.way == "concat":
             return ops.convert_to_tensor(inputs)
         stacked, axis = split_components(inputs, self.algebra.components, self.data_format)
@@ -129,7 +119,6 @@ class OutOfAlgebra(Componentwise):
         return ops.where(positive, ops.sqrt(ops.where(positive, squares, ops.ones_like(squares))), squares)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The channels of one component, or of all."""
         if self.way == "concat":
             return input_shape
         shape = list(input_shape)

@@ -33,13 +33,11 @@ class AlgebraConcatenate(Componentwise):
     """Concatenates the channels of several tensors, component by component."""
 
     def call(self, inputs: list[Any]) -> Any:
-        """Concatenates the channels of each component."""
         split = [split_components(tensor, self.algebra.components, self.data_format) for tensor in inputs]
         axis = split[0][1]
         return join_components(ops.concatenate([tensor for tensor, _ in split], axis=axis + 1), axis)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        """The channels add up."""
         first = list(input_shape[0])
         axis = channel_axis(self.data_format, len(first))
         counts = [channels_of(shape, self.data_format, self.algebra.components) for shape in input_shape]
@@ -66,7 +64,6 @@ class AlgebraFlatten(Componentwise):
         return features
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """One axis beside the batch."""
         return (input_shape[0], self._features(input_shape))
 
 
@@ -84,7 +81,6 @@ class AlgebraPadChannels(Componentwise):
         self.channels = channels
 
     def call(self, inputs: Any) -> Any:
-        """The input between zeros."""
         tensor, axis = split_components(inputs, self.algebra.components, self.data_format)
         missing = self.channels - tensor.shape[axis + 1]
         padding = [(0, 0)] * len(tensor.shape)
@@ -92,7 +88,6 @@ class AlgebraPadChannels(Componentwise):
         return join_components(ops.pad(tensor, padding), axis)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The same with other channels."""
         shape = list(input_shape)
         shape[channel_axis(self.data_format, len(shape))] = self.channels * self.algebra.components
         return tuple(shape)
@@ -106,7 +101,7 @@ class AlgebraDropout(Componentwise):
     """Drops whole elements: all components of a channel at a position share one mask. (Keras' Dropout drops them one by one.)
 
     Args:
-        rate: the share that is dropped; what is left is scaled up.
+        rate: the share that is dropped; the rest is scaled up.
         seed: makes the masks repeatable.
         kwargs: see `Componentwise`.
     """
@@ -120,7 +115,6 @@ class AlgebraDropout(Componentwise):
         self.seed_generator = keras.random.SeedGenerator(seed)
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        """Drops elements in training."""
         if not training or self.rate == 0:
             return inputs
         axis = channel_axis(self.data_format, len(inputs.shape))
@@ -129,7 +123,6 @@ class AlgebraDropout(Componentwise):
         return inputs * ops.concatenate([mask] * self.algebra.components, axis=axis)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Nothing changes."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:

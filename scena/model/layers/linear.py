@@ -181,30 +181,17 @@ class AlgebraDense(AlgebraLinear):
         self.units = units
 
     def build(self, input_shape: Shape) -> None:
-        """Adds the weights."""
-        self.add_kernel((self._inputs(input_shape), self.units), self.units)
+        inputs = channels_of(input_shape, "channels_last", self.algebra.components)
+        self.add_kernel((inputs, self.units), self.units)
 
     def call(self, inputs: Any) -> Any:
-        """The product with the kernel."""
         outputs = ops.matmul(inputs, self.block_kernel())
         if self.bias is not None:
             outputs = ops.add(outputs, self.bias)
         return self.activation(outputs)
 
-    def _inputs(self, shape: Shape) -> int:
-        return channels_of(shape, "channels_last", self.algebra.components)
-
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The features are always last."""
         return (*input_shape[:-1], self.algebra.components * self.units)
-
-    def multiply_adds(self, input_shape: Shape) -> int:
-        """The multiplications of one sample."""
-        inputs = self.algebra.components * self._inputs(input_shape)
-        rows = 1
-        for size in input_shape[1:-1]:
-            rows *= size or 1
-        return rows * inputs * self.algebra.components * self.units
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}

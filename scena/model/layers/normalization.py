@@ -49,7 +49,6 @@ class WhiteningBatchNormalization(keras.layers.Layer):
         self.data_format = data_format
 
     def build(self, input_shape: Shape) -> None:
-        """Adds the weights and the moving statistics."""
         n = self.algebra.components
         channels = channels_of(input_shape, self.data_format, n)
         rows, columns = np.tril_indices(n)
@@ -118,7 +117,6 @@ class WhiteningBatchNormalization(keras.layers.Layer):
         return ops.reshape(ops.stack([gamma[:, number] for number in numbers], axis=-1), (-1, n, n))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Nothing changes."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:

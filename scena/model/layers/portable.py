@@ -103,14 +103,12 @@ class PortableConv2D(keras.layers.Conv2D):
     """Keras' convolution, also with channels first on a CPU. Groups are not supported."""
 
     def call(self, inputs: Any) -> Any:
-        """Convolution, bias and activation."""
         outputs = self.convolution_op(inputs, self.kernel)
         if self.use_bias:
             outputs = add_bias(outputs, self.bias, self.data_format)
         return outputs if self.activation is None else self.activation(outputs)
 
     def convolution_op(self, inputs: Any, kernel: Any) -> Any:
-        """The convolution itself, without bias and activation."""
         return convolve(inputs, kernel, self.strides, self.padding, self.data_format, self.dilation_rate)
 
 
@@ -127,11 +125,9 @@ class Transpose(keras.layers.Layer):
         self.to = to
 
     def call(self, inputs: Any) -> Any:
-        """The same image with its axes in another order."""
         return to_channels_first(inputs) if self.to == "channels_first" else to_channels_last(inputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The axes in their new order."""
         order = (0, 3, 1, 2) if self.to == "channels_first" else (0, 2, 3, 1)
         return tuple(input_shape[axis] for axis in order)
 

@@ -1,46 +1,49 @@
-"""Finding the sample behind a failed or worthless step: numbers that are not finite, labels and indices out of range."""
+"""Finds the cause of a failed or worthless step: the sample with a bad number, label or index, the tensor, or the user's line."""
 
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scena.data.batch import Batch
-from scena.errors import DataError, ModelError, ScenaError
-from scena.user_code import Line, is_users, user_line
+from scena.errors import DataError, ModelError, ScenaError, TrainingError
+from scena.user_code import user_line
 
 _LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
 _INDEX = re.compile(r"indices\[[\d,\s]*\] = (-?\d+) is not in \[0, (\d+)\)")
-_FILES = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+# TensorFlow abbreviates paths in its message about a tensor that is not finite
+_LIBRARIES = re.compile(r"packages/|tensorflow/|/tensorflow|keras/src|scena/(model|training)/|lib/python")
 
 
-def not_finite(batch: Batch) -> str:
-    """Says which inputs and targets of a batch are not finite, and in which sample; empty if all are."""
-    found = []
-    for part, name, array in _arrays(batch):
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            row, *place = (int(number) for number in np.argwhere(~np.isfinite(array))[0])
-            value = array[(row, *place)]
-            where = f" at {place}" if place else ""
-            found.append(f"the {part} {name!r} is {value}{where} in {named(batch, row)}")
-    return "; ".join(found)
+def not_finite(*batches: Batch) -> str:
+    """Names the inputs and targets that are not finite in the first such batch, and the sample; empty if all are finite."""
+    for batch in batches:
+        found = []
+        for part, name, array in _arrays(batch):
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                row, *place = (int(number) for number in np.argwhere(~np.isfinite(array))[0])
+                where = f" at {place}" if place else ""
+                found.append(f"the {part} {name!r} is {array[(row, *place)]}{where} in {_named(batch, row)}")
+        if found:
+            return "; ".join(found)
+    return ""
 
 
 def out_of_range(batch: Batch, value: int, count: int, labels: bool) -> str:
-    """Names the sample whose label (or index) is not in the range; empty if it is none of the batch's own arrays."""
+    """Names the sample whose label (or index) is out of range; empty if none of the batch's own arrays has it."""
     parts = sorted(_arrays(batch), key=lambda item: (item[0] == "target") != labels)
     for part, name, array in parts:
         if array.dtype.kind in "iuf" and (places := np.argwhere(array == value)).size:
             row, *place = (int(number) for number in places[0])
             where = f" at {place}" if place else ""
-            return f"the {part} {name!r} is {value}{where} in {named(batch, row)}, and there are {count} (0 to {count - 1})"
+            return f"the {part} {name!r} is {value}{where} in {_named(batch, row)}, and there are {count} (0 to {count - 1})"
     return ""
 
 
-def named(batch: Batch, row: int) -> str:
-    """How messages name a sample of a batch: by its meta."""
+def _named(batch: Batch, row: int) -> str:
     meta = batch.meta[row] if row < len(batch.meta) else None
     if meta is None:
         return f"sample {row} of the batch (samples without meta have no name)"
@@ -49,13 +52,8 @@ def named(batch: Batch, row: int) -> str:
 
 
 @contextmanager
-def naming_bad_data(batches: Iterable[Batch], what: str) -> Iterator[None]:
-    """Turns an error of the backend in a step into one line: the sample if its data is the cause, else the user's line.
-
-    Args:
-        batches: what the step computes.
-        what: the step, for the message.
-    """
+def explaining_step(batches: Iterable[Batch], what: str) -> Iterator[None]:
+    """Converts an error of the backend in a step (`what`) into one line: the sample if its data is the cause, else the user's line."""
     try:
         yield
     except ScenaError as error:
@@ -63,50 +61,73 @@ def naming_bad_data(batches: Iterable[Batch], what: str) -> Iterator[None]:
             raise
         raise type(error)(str(error).rstrip().rpartition(f"{type(error).__name__}: ")[2]) from error
     except Exception as error:
-        if not is_of_backend(error):
+        if not _is_of_backend(error):
             raise
-        raise explained(error, list(batches), what) from error
+        raise _explained(error, list(batches), what) from error
 
 
-def is_of_backend(error: Exception) -> bool:
+@contextmanager
+def checked_numerics() -> Iterator[None]:
+    """Lets TensorFlow check the result of each operation that is compiled in the block."""
+    import tensorflow as tf
+
+    tf.debugging.enable_check_numerics()
+    try:
+        yield
+    finally:
+        tf.debugging.disable_check_numerics()
+
+
+def _is_of_backend(error: Exception) -> bool:
     """Whether an error was raised by TensorFlow or JAX, or while they traced a user's code."""
     return type(error).__module__.split(".")[0] in ("tensorflow", "jax", "jaxlib") or "in user code:" in str(error)
 
 
-def explained(error: Exception, batches: list[Batch], what: str) -> ScenaError:
-    """The error to raise instead."""
+def _explained(error: Exception, batches: list[Batch], what: str) -> ScenaError:
     text = str(getattr(error, "message", "") or error)
+    if "Detected Infinity or NaN" in text:  # from checked_numerics
+        found = not_finite(*batches)
+        return TrainingError(f"The data is not finite: {found}." if found else _bad_tensor(text))
+    line = user_line(error)
+    place = f" at {line}" if line is not None else ""
     for pattern, labels in ((_LABEL, True), (_INDEX, False)):
         if match := pattern.search(text):
             value, count = int(match[1]), int(match[2])
             kind = "label" if labels else "index"
-            found = next((said for batch in batches if (said := out_of_range(batch, value, count, labels))), "")
+            if found := next((found for batch in batches if (found := out_of_range(batch, value, count, labels))), ""):
+                return DataError(f"A {kind} is out of range in {what}: {found}.")
             return DataError(
-                f"A {kind} is out of range in {what}: {found}."
-                if found
-                else f"A {kind} is out of range in {what}{_at(error, text)}: {value}, and there are {count} (0 to {count - 1})."
+                f"A {kind} is out of range in {what}{place}: {value}, and there are {count} (0 to {count - 1})."
             )
-    said = _reason(error, text)
-    if said.startswith("ModelError: "):  # ours, on its way through TensorFlow
-        return ModelError(said.removeprefix("ModelError: "))
-    return ModelError(f"{what[0].upper()}{what[1:]} fails{_at(error, text)}: {said}")
+    reason = _reason(error, text)
+    if reason.startswith("ModelError: "):  # ours, on its way through TensorFlow
+        return ModelError(reason.removeprefix("ModelError: "))
+    return ModelError(f"{what[0].upper()}{what[1:]} fails{place}: {reason}")
 
 
-def _at(error: Exception, text: str) -> str:
-    lines = [Line(file, int(number), name) for file, number, name in _FILES.findall(text) if is_users(file)]
-    line = lines[-1] if lines else user_line(error)
-    return f" at {line}" if line is not None else ""
+def _bad_tensor(message: str) -> str:
+    """TensorFlow's message about a tensor that is not finite in one sentence: operation, layer, shape, and the line of code."""
+    operation = re.search(r'output \d+ of (?:graph|eagerly-executing) op "?([^\s"]+)', message)
+    shape = re.search(r"^\s*shape:\s*(\(.*?\))", message, re.MULTILINE)
+    source = re.search(r"Input tensors?:\s*.*?Tensor\(\"([^\"]+)\"", message, re.DOTALL)
+    # frames run from the outermost call to the operation
+    frames = re.findall(r"^\s*\+ (\S+) \(L(\d+)\)", message, re.MULTILINE)
+    own = [f"{Path(file).name}:{line}" for file, line in frames if not _LIBRARIES.search(file)]
+    place = f" at {own[-1]}" if own else ""
+    of = f" of {source[1]}" if source else ""
+    name = operation[1] if operation else "an operation"
+    return f"The first tensor that is not finite is the result of {name}{of}{place} (shape {shape[1] if shape else 'unknown'})."
 
 
 def _reason(error: Exception, text: str) -> str:
-    """The line of a page-long message that says what is wrong."""
+    """The line of a page-long message that has the reason."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     skipped = ("File ", "Graph execution error", "Detected at node", "[[{{node", "in user code", "Stack trace", "Node:")
-    told = [line for line in lines if not line.startswith(skipped) and "[Op:__inference" not in line]
-    if "in user code:" in text and told:
-        return told[-1]
-    named = [line for line in told if "\t [[{{" not in line]
-    return (named or told or [type(error).__name__])[0]
+    useful = [line for line in lines if not line.startswith(skipped) and "[Op:__inference" not in line]
+    if "in user code:" in text and useful:
+        return useful[-1]
+    named = [line for line in useful if "\t [[{{" not in line]
+    return (named or useful or [type(error).__name__])[0]
 
 
 def _arrays(batch: Batch) -> list[tuple[str, str, Any]]:

@@ -33,14 +33,13 @@ def padding_effects(
 ) -> dict[str, tuple[float, float]]:
     """Losses and metrics that change with padding, by name: their value without and with more of it.
 
-    Metrics of the model are reset on the way. What differs from call to call anyway, such as a model that draws random numbers in
-    validation, is not judged.
+    Resets the metrics of the model. Skips values that differ from call to call anyway, such as those of a model that draws random
+    numbers in validation.
 
     Args:
         model: the training model.
         data: the scenario's data, for specs and padding values.
-        inputs: inputs of a real batch.
-        targets: its targets.
+        inputs, targets: those of a real batch.
     """
     specs, padding = {**data.input_layer_specs(), **data.target_layer_specs()}, data.padding_values()
     if all(None not in spec.shape for spec in specs.values()):

@@ -42,12 +42,7 @@ class MissingOutputs:
         return sorted(self.specs or {})
 
     def measurable(self, compute: Compute, outputs: Tensors) -> tuple[dict[str, Any], list[str]] | None:
-        """The values that need no missing output, and the names of the others; None if they cannot be told apart.
-
-        Args:
-            compute: a model's `loss` or `metrics`.
-            outputs: the outputs that there are.
-        """
+        """The values of `loss` or `metrics` that need no missing output, and the names of the others; None if that cannot be decided."""
         stand_ins, depends = self._stand_ins(outputs)
         try:
             values = compute({**outputs, **stand_ins})
@@ -57,7 +52,7 @@ class MissingOutputs:
         return known, [name for name in values if name not in known]
 
     def _stand_ins(self, outputs: Tensors) -> tuple[Tensors, Callable[[Any], bool]]:
-        """A tensor without a value for each missing output, and what tells whether something was computed from one."""
+        """A placeholder for each missing output, and a function that tells whether a value was computed from one."""
         specs = self.specs or {}
         if keras.config.backend() == "tensorflow":
             import tensorflow as tf

@@ -2,10 +2,13 @@
 
 A target of shape (batch,) minus an output of shape (batch, 1) has the shape (batch, batch): its mean is a number, and training by it
 works badly without an error. Such a step is found in the trace of a loss: the batch axis of one tensor meets an axis of size 1 that
-another one brought along. Code that asks for all pairs (a new axis, keepdims, a matrix product) is left alone.
+another one brought along. Code that asks for all pairs (a new axis, keepdims, a matrix product) is left alone. A trace is plain data,
+whichever backend made it: kinds of operations, shapes, lines of code.
 """
 
 import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import keras
@@ -15,24 +18,51 @@ from scena.errors import DataError, ModelError
 from scena.model.building import full_precision
 from scena.model.graph import RootGraph
 from scena.model.measures.bad_data import out_of_range
-from scena.model.measures.op_graph import Shapes, Tensor, trace
 from scena.model.training_model import Measures
 from scena.overriding import spelled
+from scena.user_code import Line, is_users
 
 logger = logging.getLogger(__name__)
 
 BATCH = 10007
 """A batch size that no other axis has."""
+Shapes = dict[str, dict[str, tuple[tuple[int, ...], str]]]
+"""Shape and type of each tensor, by part (inputs, targets, outputs) and name."""
+
+# what TensorFlow and JAX call the same thing
+_KINDS = {
+    "ExpandDims": "new axis", "Reshape": "reshape", "reshape": "reshape", "Squeeze": "squeeze", "squeeze": "squeeze",
+    "slice": "slice", "StridedSlice": "slice", "Mean": "reduce", "Sum": "reduce", "Max": "reduce", "Min": "reduce",
+    "Prod": "reduce", "reduce_sum": "reduce", "reduce_max": "reduce", "reduce_min": "reduce", "Cast": "same",
+    "Identity": "same", "copy": "same", "convert_element_type": "same", "stop_gradient": "same", "StopGradient": "same",
+}  # fmt: skip
+_ELEMENTWISE = {
+    "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "DivNoNan", "FloorDiv", "FloorMod", "Pow", "SquaredDifference", "Maximum",
+    "Minimum", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr", "Atan2", "Xdivy",
+    "Xlogy", "Xlog1py", "SelectV2", "add", "sub", "mul", "div", "rem", "pow", "max", "min", "eq", "ne", "lt", "le", "gt", "ge",
+    "and", "or", "xor", "atan2", "select_n",
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A tensor of the trace."""
+
+    shape: tuple[int | None, ...]
+    kind: str
+    """Of the operation that computed it; "given" for inputs, targets and outputs."""
+    sources: "list[Tensor]" = field(default_factory=list)
+    """The operands of that operation."""
+    name: tuple[str, str] | None = None
+    """Part and name of a given tensor."""
+    line: Line | None = None
+    """The user's line that computed it."""
+    operation: str = ""
+    """The backend's name of the operation."""
 
 
 def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, targets: Arrays) -> None:
-    """Traces losses and metrics, and looks for accidental pairs.
-
-    Args:
-        measures: the losses and metrics of a model.
-        root: its graph.
-        inputs: those of a real batch; only their shapes matter.
-        targets: the same for the targets.
+    """Traces losses and metrics, and looks for accidental pairs; only the shapes of inputs and targets matter.
 
     Raises:
         ModelError: names both tensors with their shapes, the line, and the fix.
@@ -57,7 +87,10 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
 def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays) -> Shapes:
     """Shapes and types of all tensors, for a batch of `BATCH` samples like these."""
     shapes: Shapes = {
-        part: {name: ((BATCH, *array.shape[1:]), _dtype(array)) for name, array in arrays.items()}
+        part: {
+            name: ((BATCH, *array.shape[1:]), "string" if array.dtype.kind in "USO" else str(array.dtype))
+            for name, array in arrays.items()
+        }
         for part, arrays in (("inputs", inputs), ("targets", targets))
     }
     symbolic = {
@@ -69,12 +102,8 @@ def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays) -> Shapes:
     return shapes
 
 
-def _dtype(array: Any) -> str:
-    return "string" if array.dtype.kind in "USO" else str(array.dtype)
-
-
 def accidental_pair(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The tensors whose samples an operation pairs: that without the axis of size 1, and that with it. None for other operations."""
+    """The tensors whose samples an operation pairs: the one without the axis of size 1, and the one with it; None if it pairs none."""
     if tensor.kind != "elementwise":
         return None
     operands = [_before_promotion(source) for source in tensor.sources]
@@ -93,14 +122,14 @@ def accidental_pair(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def _before_promotion(tensor: Tensor) -> Tensor:
-    """JAX writes out that an operand gets more axes, or larger ones; the operand itself is what counts."""
+    """The operand itself: JAX makes the promotion of an operand to more or larger axes an operation of its own."""
     while tensor.kind == "promote" and tensor.sources:
         tensor = tensor.sources[0]
     return tensor
 
 
 def _origin(tensor: Tensor, seen: set[Tensor] | None = None) -> Tensor | None:
-    """The given tensor that the axes of size 1 come from; None if code has made them on purpose."""
+    """The given tensor that the axes of size 1 come from; None if code created them on purpose."""
     seen = set() if seen is None else seen
     if tensor.kind == "given":
         return tensor
@@ -141,15 +170,15 @@ def _explanation(method: str, tensor: Tensor, low: Tensor, high: Tensor) -> str:
     by_rank = sorted(_given(low) - {origin}, key=lambda given: given.shape != low.shape)
     first, second = _named(by_rank[0], low), _named(origin, high)
     return (
-        f"{method} pairs each sample with every other one{place}: {first} meets {second}, and the result is that of "
+        f"{method} pairs each sample with every other one{place}: {first} meets {second}, and the result has "
         f"batch × batch values. Give both the same shape, for example with ops.squeeze(…, -1) or ops.expand_dims(…, -1). "
-        f"If you mean all pairs, say so with ops.expand_dims on both; --trainer.sanity_check False skips this check."
+        f"If you mean all pairs, use ops.expand_dims on both; --trainer.sanity_check False skips this check."
     )
 
 
 def _named(given: Tensor, used: Tensor) -> str:
     part, name = given.name or ("", "")
-    derived = "" if given.shape == used.shape else "what is made of "
+    derived = "" if given.shape == used.shape else "a tensor computed from "
     return f"{derived}{part.removesuffix('s')} {name!r} of shape {_text(used.shape)}"
 
 
@@ -159,15 +188,9 @@ def _text(shape: tuple[int | None, ...]) -> str:
 
 
 def label_counts(measures: Measures, root: RootGraph, inputs: Arrays, targets: Arrays) -> dict[str, int]:
-    """The number of classes of each target that a loss turns into one-hot vectors (JAX only).
+    """The number of classes of each target that a loss turns into one-hot vectors (JAX only); of the arrays only shapes matter.
 
     TensorFlow refuses a label that is out of range. JAX compares it with each class, finds none, and the sample has no loss.
-
-    Args:
-        measures: the losses of a model.
-        root: its graph.
-        inputs: those of a batch; only their shapes matter.
-        targets: the same for the targets.
     """
     try:
         shapes = shapes_for(root, inputs, targets)
@@ -202,7 +225,113 @@ def check_labels(batch: Batch, counts: dict[str, int]) -> None:
 
 
 def _unchanged(tensor: Tensor) -> Tensor | None:
-    """The given tensor that this one has the values of, in another shape or type."""
+    """The given tensor whose values this one has, in another shape or type."""
     while tensor.kind in ("new axis", "promote", "same", "squeeze", "reshape") and len(tensor.sources) == 1:
         tensor = tensor.sources[0]
     return tensor if tensor.kind == "given" else None
+
+
+# ---- tracing ----------------------------------------------------------------------------------------------------------
+
+
+def trace(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> list[Tensor]:
+    """All tensors that a function of inputs, targets and outputs computes, in order."""
+    return list((_jax_tensors if keras.backend.backend() == "jax" else _tensorflow_tensors)(function, shapes))
+
+
+def _tensorflow_tensors(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> Iterator[Tensor]:
+    import tensorflow as tf
+
+    graph = tf.__internal__.FuncGraph("trace")
+    known: dict[Any, Tensor] = {}
+    eagerly = tf.config.functions_run_eagerly()
+    with graph.as_default():
+        given = {
+            part: {name: tf.compat.v1.placeholder(dtype, shape) for name, (shape, dtype) in tensors.items()}
+            for part, tensors in shapes.items()
+        }
+        for part, tensors in given.items():
+            for name, tensor in tensors.items():
+                known[tensor.ref()] = Tensor(shapes[part][name][0], "given", name=(part, name))
+        tf.config.run_functions_eagerly(True)  # a function inside becomes part of this graph
+        try:
+            function(given["inputs"], given["targets"], given["outputs"])
+        finally:
+            tf.config.run_functions_eagerly(eagerly)
+    yield from known.values()
+    for operation in graph.get_operations():
+        sources = [known[tensor.ref()] for tensor in operation.inputs if tensor.ref() in known]
+        kind = _KINDS.get(operation.type, "elementwise" if operation.type in _ELEMENTWISE else operation.type)
+        if operation.type == "StridedSlice" and operation.get_attr("new_axis_mask"):
+            kind = "new axis"
+        if kind == "reduce" and operation.get_attr("keep_dims"):
+            kind = "new axis"
+        for output in operation.outputs:
+            if output.ref() not in known:
+                shape = tuple(output.shape) if output.shape.rank is not None else ()
+                made = Tensor(
+                    shape, kind, sources, line=_line((f.filename, f.lineno, f.name) for f in operation.traceback)
+                )
+                known[output.ref()] = made
+                yield made
+
+
+def _jax_tensors(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> Iterator[Tensor]:
+    import jax
+
+    given = {
+        part: {name: jax.ShapeDtypeStruct(shape, dtype) for name, (shape, dtype) in tensors.items()}
+        for part, tensors in shapes.items()
+    }
+    closed = jax.make_jaxpr(
+        lambda parts: jax.tree.leaves(function(parts["inputs"], parts["targets"], parts["outputs"]))
+    )(given)
+    order = [(part, name) for part in sorted(given) for name in sorted(given[part])]
+    known = {
+        variable: Tensor(tuple(variable.aval.shape), "given", name=name)
+        for variable, name in zip(closed.jaxpr.invars, order, strict=True)
+    }
+    yield from known.values()
+    yield from _equations(closed.jaxpr, known)
+
+
+def _equations(jaxpr: Any, known: dict[Any, Tensor]) -> Iterator[Tensor]:
+    """The tensors of a program, with those of the programs that it calls."""
+    for equation in jaxpr.eqns:
+        sources = [known[variable] for variable in equation.invars if _hashable(variable) and variable in known]
+        name = equation.primitive.name
+        inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+        inner = getattr(inner, "jaxpr", inner)
+        if inner is not None and len(inner.invars) == len(equation.invars):
+            arguments = {
+                inside: known[outside]
+                for inside, outside in zip(inner.invars, equation.invars, strict=True)
+                if _hashable(outside) and outside in known
+            }
+            yield from _equations(inner, arguments)
+            known |= {
+                outside: arguments[inside]
+                for inside, outside in zip(inner.outvars, equation.outvars, strict=True)
+                if _hashable(inside) and inside in arguments
+            }
+            continue
+        kind = _KINDS.get(name, "elementwise" if name in _ELEMENTWISE else name)
+        if name == "broadcast_in_dim":
+            rank, axes = len(equation.params["shape"]), tuple(equation.params["broadcast_dimensions"])
+            aligned = bool(axes) and axes == tuple(range(rank - len(axes), rank))
+            kind = "promote" if aligned else "new axis"
+        frames = equation.source_info.traceback.frames if equation.source_info.traceback else []
+        line = _line((frame.file_name, frame.line_num, frame.function_name) for frame in reversed(frames))
+        for variable in equation.outvars:
+            known[variable] = Tensor(tuple(variable.aval.shape), kind, sources, line=line, operation=name)
+            yield known[variable]
+
+
+def _hashable(variable: Any) -> bool:
+    return type(variable).__hash__ is not None and not hasattr(variable, "val")  # a literal has a value
+
+
+def _line(frames: Any) -> Line | None:
+    """The innermost line of the user among frames that run from the outermost to the innermost."""
+    lines = [Line(file, number, name) for file, number, name in frames if is_users(file)]
+    return lines[-1] if lines else None

@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class VotedMeasures:
-    """Counts what a model's `loss` and `metrics` make of given outputs; penalties on weights are not part of it.
+    """Applies a model's `loss` and `metrics` to given outputs; without penalties on weights.
 
     Args:
         model: a model of its own, since Keras metrics keep their state in it.
@@ -68,7 +68,7 @@ class VotedMeasures:
             self._failed = True
             logger.info("The vote has no losses and metrics: %s", error)
             return
-        for line in self._measuring.measures.report_skipped("The vote"):
+        for line in self._measuring.measures.report_skipped("the vote"):
             logger.info("%s", line)
 
 

@@ -1,4 +1,4 @@
-"""Learning what is alike: margin heads, center loss, balanced losses, and how well embeddings verify.
+"""Metric learning: margin heads, center loss, balanced losses, and verification by embeddings.
 
 Each is usable on its own in any Keras model; `verification` needs numpy only.
 """

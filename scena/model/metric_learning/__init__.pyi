@@ -1,14 +1,14 @@
 """The public names of `scena.model.metric_learning`; each is imported when it is first used."""
 
+from scena.model.metric_learning.heads import ArcFace as ArcFace
 from scena.model.metric_learning.heads import CenterLoss as CenterLoss
+from scena.model.metric_learning.heads import CombinedMargin as CombinedMargin
+from scena.model.metric_learning.heads import CosFace as CosFace
+from scena.model.metric_learning.heads import MarginHead as MarginHead
 from scena.model.metric_learning.heads import Softmax as Softmax
+from scena.model.metric_learning.heads import SphereFace as SphereFace
 from scena.model.metric_learning.heads import create_center_loss as create_center_loss
 from scena.model.metric_learning.heads import create_head as create_head
-from scena.model.metric_learning.margins import ArcFace as ArcFace
-from scena.model.metric_learning.margins import CombinedMargin as CombinedMargin
-from scena.model.metric_learning.margins import CosFace as CosFace
-from scena.model.metric_learning.margins import MarginHead as MarginHead
-from scena.model.metric_learning.margins import SphereFace as SphereFace
 from scena.model.metric_learning.measures import EmbeddingAccuracy as EmbeddingAccuracy
 from scena.model.metric_learning.measures import PixelwiseBinaryCrossentropy as PixelwiseBinaryCrossentropy
 from scena.model.metric_learning.measures import balanced_weights as balanced_weights

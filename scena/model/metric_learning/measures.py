@@ -42,13 +42,6 @@ class EmbeddingAccuracy(keras.metrics.Mean):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Counts a batch.
-
-        Args:
-            y_true: labels.
-            y_pred: embeddings.
-            sample_weight: how much each sample counts.
-        """
         same = nearest_is_same(y_true, y_pred)
         weights = ops.ones_like(same) * ops.cast(ops.shape(same)[0] > 1, "float32")
         if sample_weight is not None:
@@ -73,7 +66,7 @@ def balanced_weights(labels: Any, n_classes: int) -> Any:
 
 @keras.saving.register_keras_serializable(package="scena")
 class PixelwiseBinaryCrossentropy(keras.losses.Loss):
-    """Binary cross-entropy of a map in which every pixel says yes or no about the whole image.
+    """Binary cross-entropy of a map in which every pixel classifies the whole image as yes or no.
 
     Called, it gives the mean over the batch, as any Keras loss; its `call` gives one value for each sample, as a model's `loss` may
     return it.
@@ -109,5 +102,4 @@ class PixelwiseBinaryCrossentropy(keras.losses.Loss):
         return loss * balanced_weights(labels, 2) if self.balanced else loss
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the loss."""
         return {**super().get_config(), "label_smoothing": self.label_smoothing, "balanced": self.balanced}

@@ -4,7 +4,7 @@ from scena.params import Params, param
 
 
 class HeadParams(Params, abstract=True):
-    """What tells the training classes apart; it is used in training only."""
+    """The head that separates the training classes; used in training only."""
 
 
 class SoftmaxParams(HeadParams):
@@ -14,7 +14,7 @@ class SoftmaxParams(HeadParams):
 class SoftmaxCenterParams(HeadParams):
     """A dense layer, and center loss, which keeps embeddings of one class together."""
 
-    weight: float = param(0.1, ge=0, help="weight of the center loss beside the cross-entropy")
+    weight: float = param(0.1, ge=0, help="weight of the center loss, added to the cross-entropy")
     alpha: float = param(0.9, ge=0, le=1, help="inertia of a center: c − (1 − alpha) Σ (c − x)")
 
 

@@ -29,10 +29,6 @@ SLACK = 64 << 20
 def check_weights_file(path: Path, weight_bytes: int) -> None:
     """Refuses a `.keras` file that holds more than weights of about this size, or that points to other files.
 
-    Args:
-        path: the file.
-        weight_bytes: how many bytes the model's variables have.
-
     Raises:
         ModelError: it is not such a file.
     """

@@ -1,4 +1,4 @@
-"""State of layers beside their variables: vocabularies, bin boundaries, quantization, tensors derived from weights.
+"""State of layers besides their variables: vocabularies, bin boundaries, quantization, tensors derived from weights.
 
 It is read and set through Keras' hooks of the layers: `save_own_variables`, `load_own_variables`, `save_assets`, `load_assets` and
 `finalize_state`. The state is plain data (numbers and files), the same in checkpoints and exports.
@@ -45,11 +45,7 @@ class LayerState(msgspec.Struct):
 
 
 class Layers:
-    """All layers below some roots, in a fixed order, and the state of those that have more than variables.
-
-    Args:
-        roots: the layers that hold all others.
-    """
+    """All layers below some roots, in a fixed order, and the state of those that have more than variables."""
 
     def __init__(self, *roots: keras.layers.Layer) -> None:
         seen: set[int] = set()

@@ -18,9 +18,6 @@ def alexnet_2012(nn: Layers, x: Tensor, options: Options, towers: int = 2, bias:
     """The widths of 2012. Two towers see each other's channels only in the third convolution and in the dense layers.
 
     Args:
-        nn: the layers.
-        x: the image.
-        options: classes, dropout.
         towers: 2, or 1 for convolutions that see all channels.
         bias: whether layers other than the classifier have one.
     """

@@ -1,9 +1,9 @@
-"""The networks of the zoo: where each is built, with what, and what it is made for. No Keras here."""
+"""The networks of the zoo: the builder of each, its arguments, image size and options. No Keras here."""
 
 from typing import Any, NamedTuple
 
 Builder = str
-"""A function of a module beside this one: "resnet:bottleneck"."""
+"""A function of a module of this folder: "resnet:bottleneck"."""
 
 
 class Entry(NamedTuple):

@@ -10,6 +10,15 @@ from keras import Model as KerasModel
 from keras import layers
 
 from scena.errors import ModelError
+from scena.model.layers.algebra_conversion import IntoAlgebra
+from scena.model.layers.convolution import (
+    AlgebraConv2D,
+    AlgebraConv2DTranspose,
+    AlgebraDepthwiseConv2D,
+    AlgebraSeparableConv2D,
+)
+from scena.model.layers.linear import AlgebraDense, AlgebraLinear
+from scena.model.layers.portable import channels_of
 
 
 def count_flops(model: KerasModel) -> int:
@@ -19,33 +28,33 @@ def count_flops(model: KerasModel) -> int:
         ModelError: the size of an image is not known.
     """
     return 2 * sum(
-        multiply_adds(layer, _shape(node.input_tensors[0]), _shape(node.outputs[0]))
+        _multiply_adds(layer, _shape(node.input_tensors[0]), _shape(node.outputs[0]))
         for layer in model.layers
         for node in layer._inbound_nodes
         if node.input_tensors
     )
 
 
-def multiply_adds(layer: Any, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> int:
-    """The multiply-adds of one layer for one sample.
-
-    Args:
-        layer: a built layer.
-        inputs, outputs: the shapes of what goes in and comes out, with the batch.
-    """
-    if hasattr(layer, "multiply_adds"):
-        return int(layer.multiply_adds(inputs))
+def _multiply_adds(layer: Any, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> int:
+    """The multiply-adds of a built layer for one sample, given the shapes of its input and output."""
     if isinstance(layer, KerasModel):
         return count_flops(layer) // 2
-    if isinstance(layer, layers.Dense):
-        return math.prod(inputs[1:]) * layer.units
+    if isinstance(layer, IntoAlgebra):
+        return 2 * 9 * len(layer.nets) * math.prod(inputs[1:]) * channels_of(inputs, layer.data_format)
+    if isinstance(layer, AlgebraSeparableConv2D):
+        middle: Any = layer.spread.compute_output_shape(inputs)
+        return _multiply_adds(layer.spread, inputs, middle) + _multiply_adds(layer.mix, middle, outputs)
+    # each component of the input meets all of the kernel
+    components = layer.algebra.components if isinstance(layer, AlgebraLinear) else 1
+    if isinstance(layer, layers.Dense | AlgebraDense):
+        return math.prod(inputs[1:]) * layer.units * components
     if isinstance(layer, layers.SeparableConv2D):
         places = _places(outputs, layer.data_format)
         return places * (math.prod(layer.depthwise_kernel.shape) + math.prod(layer.pointwise_kernel.shape))
-    if isinstance(layer, layers.Conv2DTranspose):
-        return _places(inputs, layer.data_format) * math.prod(layer.kernel.shape)
-    if isinstance(layer, layers.Conv2D | layers.DepthwiseConv2D):
-        return _places(outputs, layer.data_format) * math.prod(layer.kernel.shape)
+    if isinstance(layer, layers.Conv2DTranspose | AlgebraConv2DTranspose):
+        return _places(inputs, layer.data_format) * math.prod(layer.kernel.shape) * components
+    if isinstance(layer, layers.Conv2D | layers.DepthwiseConv2D | AlgebraConv2D | AlgebraDepthwiseConv2D):
+        return _places(outputs, layer.data_format) * math.prod(layer.kernel.shape) * components
     return 0
 
 

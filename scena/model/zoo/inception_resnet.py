@@ -8,19 +8,9 @@ Step = tuple[int, int | tuple[int, int]]
 """Channels and kernel of one convolution."""
 
 # (branches of a block, how often, how much of it is added)
-BLOCKS_35: Sequence[Sequence[Step]] = (
-    [(32, 1)],
-    [(32, 1), (32, 3)],
-    [(32, 1), (48, 3), (64, 3)],
-)
-BLOCKS_17: Sequence[Sequence[Step]] = (
-    [(192, 1)],
-    [(128, 1), (160, (1, 7)), (192, (7, 1))],
-)
-BLOCKS_8: Sequence[Sequence[Step]] = (
-    [(192, 1)],
-    [(192, 1), (224, (1, 3)), (256, (3, 1))],
-)
+BLOCKS_35: Sequence[Sequence[Step]] = ([(32, 1)], [(32, 1), (32, 3)], [(32, 1), (48, 3), (64, 3)])
+BLOCKS_17: Sequence[Sequence[Step]] = ([(192, 1)], [(128, 1), (160, (1, 7)), (192, (7, 1))])
+BLOCKS_8: Sequence[Sequence[Step]] = ([(192, 1)], [(192, 1), (224, (1, 3)), (256, (3, 1))])
 
 
 def inception_resnet_v2(nn: Layers, x: Tensor, options: Options, default_embedding: int | None = None) -> Tensor:
@@ -54,7 +44,7 @@ def _stem(nn: Layers, x: Tensor) -> Tensor:
 
 
 def _block(nn: Layers, x: Tensor, branches: Sequence[Sequence[Step]], share: float, activate: bool = True) -> Tensor:
-    """A part of what the branches find is added to the input."""
+    """Adds a share of the concatenated branches to the input."""
     mixed = nn.concat([_branch(nn, x, steps) for steps in branches])
     x = nn.add([x, nn.scale(nn.conv(mixed, nn.count(x), 1), share)])
     return nn.activate(x) if activate else x

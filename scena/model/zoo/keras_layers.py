@@ -8,8 +8,7 @@ from keras import layers
 
 from scena.model.layers.algebra_conversion import IntoAlgebra, OutOfAlgebra
 from scena.model.layers.componentwise import AlgebraConcatenate, AlgebraDropout, AlgebraFlatten, AlgebraPadChannels
-from scena.model.layers.convolution import AlgebraConv2D
-from scena.model.layers.depthwise import AlgebraDepthwiseConv2D, AlgebraSeparableConv2D
+from scena.model.layers.convolution import AlgebraConv2D, AlgebraDepthwiseConv2D, AlgebraSeparableConv2D
 from scena.model.layers.linear import AlgebraDense
 from scena.model.layers.normalization import WhiteningBatchNormalization
 from scena.model.layers.portable import PortableConv2D, Transpose
@@ -30,17 +29,8 @@ class KerasLayers(Layers):
 
     # Layers with weights
 
-    def conv(
-        self,
-        x: Tensor,
-        filters: int,
-        kernel: Size,
-        strides: int = 1,
-        padding: str = "same",
-        bias: bool = True,
-        activation: str | None = None,
-        name: str | None = None,
-    ) -> Tensor:
+    def conv(self, x: Tensor, filters: int, kernel: Size, strides: int = 1, padding: str = "same", bias: bool = True,
+             activation: str | None = None, name: str | None = None) -> Tensor:  # fmt: skip
         keywords: dict[str, Any] = {
             "strides": strides, "padding": padding, "use_bias": bias, "activation": activation, "name": name, **self._kernel
         }  # fmt: skip
@@ -74,7 +64,7 @@ class KerasLayers(Layers):
 
     def batch_norm(self, x: Tensor, epsilon: float = 1e-3, momentum: float = 0.99, scale: bool = True) -> Tensor:
         keywords: dict[str, Any] = {"epsilon": epsilon, "momentum": momentum, "scale": scale}
-        if self.algebra.components > 1 and self.setting.algebra.batch_norm is BatchNorm.WHITENING:
+        if self.components > 1 and self.setting.algebra.batch_norm is BatchNorm.WHITENING:
             return WhiteningBatchNormalization(**keywords, **self._typed)(x)
         return layers.BatchNormalization(axis=channel_axis(self.data_format, len(x.shape)), **keywords)(x)
 
@@ -115,12 +105,12 @@ class KerasLayers(Layers):
         return layers.Rescaling(factor)(x)
 
     def concat(self, tensors: Sequence[Tensor]) -> Tensor:
-        if self.algebra.components == 1:
+        if self.components == 1:
             return layers.Concatenate(axis=self.axis)(list(tensors))
         return AlgebraConcatenate(**self._typed)(list(tensors))
 
     def flatten(self, x: Tensor) -> Tensor:
-        if self.algebra.components == 1:
+        if self.components == 1:
             return layers.Flatten(**self._place)(x)
         return AlgebraFlatten(**self._typed)(x)
 
@@ -130,7 +120,7 @@ class KerasLayers(Layers):
     def dropout(self, x: Tensor, rate: float) -> Tensor:
         if not rate:
             return x
-        if self.algebra.components > 1 and self.setting.algebra.shared_dropout:
+        if self.components > 1 and self.setting.algebra.shared_dropout:
             return AlgebraDropout(rate, **self._typed)(x)
         return layers.Dropout(rate)(x)
 
@@ -141,18 +131,14 @@ class KerasLayers(Layers):
 
     def enter(self, image: Tensor) -> Tensor:
         x = Transpose("channels_first")(image) if self.axis == 1 else image
-        if self.algebra.components == 1:
+        if self.components == 1:
             return x
         return IntoAlgebra(self.setting.algebra.way_in.value, **self._typed)(x)
 
     def leave(self, x: Tensor) -> Tensor:
-        if self.algebra.components == 1:
+        if self.components == 1:
             return x
         return OutOfAlgebra(self.setting.algebra.way_out.value, **self._typed)(x)
 
     def as_nhwc(self, x: Tensor) -> Tensor:
         return Transpose("channels_last")(x) if self.axis == 1 else x
-
-    @property
-    def real(self) -> "KerasLayers":
-        return KerasLayers(self.setting._replace(framework=Framework.TENSORFLOW))

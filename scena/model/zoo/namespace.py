@@ -1,16 +1,18 @@
 """The layers and options that networks of the zoo are written with. Numbers of channels are always those of one component.
 
-`Layers` has two implementations: `keras_layers` creates Keras layers of any framework, `counting` only counts. No Keras here.
+`Layers` itself only tracks shapes and counts, for `scena zoo`; `KerasLayers` creates Keras layers of any framework. No Keras here.
+It counts as `flops` does; a test compares the two for every network.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any, NamedTuple
 
 from scena.errors import ModelError
 from scena.model.layers.algebra import get_algebra
-from scena.model.layers.windows import channel_axis
-from scena.model.zoo.params import AlgebraParams, DataFormat, Framework, Leave
+from scena.model.layers.windows import channel_axis, slide
+from scena.model.zoo.params import AlgebraParams, BatchNorm, DataFormat, Framework, Leave, WayIn, WayOut
 
 Depth = float | Sequence[float]
 
@@ -60,7 +62,7 @@ CLASSIFIER = "classifier"
 
 
 class Setting(NamedTuple):
-    """What all layers of one network share."""
+    """The shared settings of all layers of a network."""
 
     framework: Framework
     factor: float
@@ -69,12 +71,39 @@ class Setting(NamedTuple):
     algebra: AlgebraParams
 
 
-class Layers(ABC):
-    """The layers of networks, for one setting."""
+class Shape(NamedTuple):
+    """Stands for a tensor by its shape (NHWC), with a batch of one."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass
+class Totals:
+    """The counts so far."""
+
+    parameters: int = 0
+    trainable: int = 0
+    multiply_adds: int = 0
+
+    def weigh(self, trainable: int, state: int = 0) -> None:
+        """Adds parameters, and state that is not trained."""
+        self.parameters += trainable + state
+        self.trainable += trainable
+
+    @property
+    def flops(self) -> int:
+        """Two floating point operations for each multiply-add."""
+        return 2 * self.multiply_adds
+
+
+class Layers:
+    """The layers of networks, for one setting. Each method applies a layer to a tensor; here that is a `Shape`."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+        self.totals = Totals()
         self.algebra = get_algebra(setting.framework.algebra)
+        self.components = self.algebra.components
         self.data_format = setting.data_format.keras_name
         self.axis = channel_axis(self.data_format)
 
@@ -86,65 +115,91 @@ class Layers(ABC):
 
     def count(self, x: Tensor) -> int:
         """The channels of one component of a tensor."""
-        return int(x.shape[channel_axis(self.data_format, len(x.shape))]) // self.algebra.components
+        return int(x.shape[channel_axis(self.data_format, len(x.shape))]) // self.components
 
     def size(self, x: Tensor) -> tuple[int, int]:
         """Height and width."""
         return (x.shape[2], x.shape[3]) if self.axis == 1 else (x.shape[1], x.shape[2])
 
+    def _image(self, size: Sequence[int | None], channels: int) -> Shape:
+        height, width = (side or 0 for side in size)
+        return Shape((1, height, width, channels * self.components))
+
+    def _windows(self, x: Tensor, kernel: Size, strides: int, padding: str) -> list[int | None]:
+        kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
+        return [slide(side, window, strides, padding) for side, window in zip(self.size(x), kernel, strict=True)]
+
     # Layers with weights
 
-    @abstractmethod
     def conv(self, x: Tensor, filters: int, kernel: Size, strides: int = 1, padding: str = "same", bias: bool = True,
              activation: str | None = None, name: str | None = None) -> Tensor:  # fmt: skip
         """A convolution."""
+        outputs = self._image(self._windows(x, kernel, strides, padding), filters)
+        weights = prod((kernel, kernel) if isinstance(kernel, int) else kernel) * self.count(x) * filters
+        self.totals.weigh(self.components * (weights + bias * filters))
+        self.totals.multiply_adds += prod(self.size(outputs)) * weights * self.components**2
+        return outputs
 
-    @abstractmethod
     def depthwise(self, x: Tensor, kernel: int, strides: int = 1, padding: str = "same") -> Tensor:
         """A depthwise convolution without bias."""
+        outputs = self._image(self._windows(x, kernel, strides, padding), self.count(x))
+        weights = kernel * kernel * self.count(x)
+        self.totals.weigh(self.components * weights)
+        self.totals.multiply_adds += prod(self.size(outputs)) * weights * self.components**2
+        return outputs
 
-    @abstractmethod
     def separable(self, x: Tensor, filters: int, kernel: int, strides: int = 1, padding: str = "same") -> Tensor:
         """A depthwise convolution and one of 1 × 1, without bias."""
+        return self.conv(self.depthwise(x, kernel, strides, padding), filters, 1, bias=False)
 
-    @abstractmethod
     def dense(self, x: Tensor, units: int, activation: str | None = None, name: str | None = None,
               bias: bool = True) -> Tensor:  # fmt: skip
         """A dense layer."""
+        weights = self.count(x) * units
+        self.totals.weigh(self.components * (weights + bias * units))
+        self.totals.multiply_adds += weights * self.components**2
+        return Shape((1, units * self.components))
 
-    @abstractmethod
     def batch_norm(self, x: Tensor, epsilon: float = 1e-3, momentum: float = 0.99, scale: bool = True) -> Tensor:
         """Batch normalisation of each component, or of all together."""
+        channels, n = self.count(x), self.components
+        if n > 1 and self.setting.algebra.batch_norm is BatchNorm.WHITENING:
+            self.totals.weigh(channels * (n + scale * n * (n + 1) // 2), channels * (n + n * n))
+        else:
+            self.totals.weigh(channels * n * (1 + scale), 2 * channels * n)
+        return x
 
-    @abstractmethod
     def prelu(self, x: Tensor) -> Tensor:
         """ReLU with a learned slope for each channel."""
+        self.totals.weigh(x.shape[-1])
+        return x
 
     # Layers without weights
 
-    @abstractmethod
     def activate(self, x: Tensor, name: str = "relu") -> Tensor:
         """An activation by its Keras name."""
+        return x
 
-    @abstractmethod
     def leaky_relu(self, x: Tensor, slope: float) -> Tensor:
         """ReLU that lets a part of negative values through."""
+        return x
 
-    @abstractmethod
     def max_pool(self, x: Tensor, size: int, strides: int, padding: str = "valid") -> Tensor:
         """The largest value of each window."""
+        return self._image(self._windows(x, size, strides, padding), self.count(x))
 
-    @abstractmethod
     def avg_pool(self, x: Tensor, size: int, strides: int, padding: str = "valid") -> Tensor:
         """The mean of each window."""
+        return self._image(self._windows(x, size, strides, padding), self.count(x))
 
-    @abstractmethod
     def global_pool(self, x: Tensor, keepdims: bool = False) -> Tensor:
         """The mean over the image."""
+        return self._image((1, 1), self.count(x)) if keepdims else Shape((1, x.shape[-1]))
 
-    @abstractmethod
     def pad(self, x: Tensor, padding: int | Padding) -> Tensor:
         """Zeros around the image."""
+        sides = ((padding, padding), (padding, padding)) if isinstance(padding, int) else padding
+        return self._image([side + sum(more) for side, more in zip(self.size(x), sides, strict=True)], self.count(x))
 
     def pad_for_stride(self, x: Tensor, kernel: int) -> Tensor:
         """Zeros that centre a window of stride 2 without padding, for odd and even images."""
@@ -152,65 +207,76 @@ class Layers(ABC):
         height, width = ((half - (1 - size % 2), half) for size in self.size(x))
         return self.pad(x, (height, width))
 
-    @abstractmethod
     def crop(self, x: Tensor, cropping: Padding) -> Tensor:
         """Removes rows and columns."""
+        return self._image([side - sum(less) for side, less in zip(self.size(x), cropping, strict=True)], self.count(x))
 
-    @abstractmethod
     def add(self, tensors: Sequence[Tensor]) -> Tensor:
         """The sum."""
+        assert len({x.shape for x in tensors}) == 1, [x.shape for x in tensors]
+        return tensors[0]
 
-    @abstractmethod
     def multiply(self, tensors: Sequence[Tensor]) -> Tensor:
         """The product with a gate, component by component."""
+        return tensors[0]
 
-    @abstractmethod
     def scale(self, x: Tensor, factor: float) -> Tensor:
         """The tensor times a number."""
+        return x
 
-    @abstractmethod
     def concat(self, tensors: Sequence[Tensor]) -> Tensor:
         """The channels of several tensors side by side."""
+        return self._image(self.size(tensors[0]), sum(map(self.count, tensors)))
 
-    @abstractmethod
     def flatten(self, x: Tensor) -> Tensor:
         """One vector."""
+        return Shape((1, prod(x.shape)))
 
-    @abstractmethod
     def pad_channels(self, x: Tensor, channels: int) -> Tensor:
         """More channels, filled with zeros."""
+        return self._image(self.size(x), channels)
 
-    @abstractmethod
     def dropout(self, x: Tensor, rate: float) -> Tensor:
         """Dropout, of single numbers or of whole elements of the algebra; none with a rate of 0."""
+        return x
 
-    @abstractmethod
     def drop_path(self, x: Tensor, rate: float) -> Tensor:
         """Drops the whole tensor of some samples."""
+        return x
 
     # In and out
 
-    @abstractmethod
     def enter(self, image: Tensor) -> Tensor:
         """From an NHWC image to the data format and the algebra of the network."""
+        channels, way = image.shape[-1], self.setting.algebra.way_in
+        if self.components == 1:
+            return image
+        if way is WayIn.LEARNED:  # two batch normalisations and two convolutions for each other component
+            others = self.components - 1
+            weights = 9 * channels * channels
+            self.totals.weigh(others * 2 * (weights + channels + 2 * channels), others * 2 * 2 * channels)
+            self.totals.multiply_adds += others * 2 * prod(self.size(image)) * weights
+        return self._image(self.size(image), 1 if way in (WayIn.JOINT, WayIn.GRAYSCALE) else channels)
 
-    @abstractmethod
     def leave(self, x: Tensor) -> Tensor:
         """From the algebra to real numbers."""
+        return x if self.setting.algebra.way_out is WayOut.CONCAT else Shape((*x.shape[:-1], self.count(x)))
 
-    @abstractmethod
     def as_nhwc(self, x: Tensor) -> Tensor:
         """A real map in the data format of images."""
+        return x
 
     @property
-    @abstractmethod
     def real(self) -> "Layers":
-        """The same words outside of the algebra."""
+        """The same layers outside of the algebra."""
+        layers = type(self)(self.setting._replace(framework=Framework.TENSORFLOW))
+        layers.totals = self.totals
+        return layers
 
     @property
     def leaves_before(self) -> bool:
         """Whether the algebra ends before the last layer with weights."""
-        return self.algebra.components > 1 and self.setting.algebra.leave is Leave.BEFORE
+        return self.components > 1 and self.setting.algebra.leave is Leave.BEFORE
 
     def classify(self, x: Tensor, units: int) -> Tensor:
         """The last dense layer, and the way out of the algebra before or after it; only the way out with 0 units."""

@@ -19,9 +19,6 @@ def nasnet(
     """Three stages of normal cells with reduction cells between them.
 
     Args:
-        nn: the layers.
-        x: the image.
-        options: classes.
         penultimate: channels at the end, at factor 1.
         blocks: normal cells of a stage.
         stem: channels of the first convolution.

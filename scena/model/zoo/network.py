@@ -35,11 +35,11 @@ def create_network(
 
     Args:
         name: one of `scena zoo`.
-        input_size: height, width, channels; default: what the network was made for.
-        num_classes: units of the classifier; 0 leaves it out, so that the output is the features; default: the network's own.
+        input_size: height, width, channels; default: the size of the network's paper.
+        num_classes: units of the classifier; 0 removes it, so that the output is the features; default: the network's own.
         factor: divides the number of channels of every layer; below 1 it widens them.
         framework: "tensorflow", "upstride_real", "upstride_type1", "upstride_type2" or "upstride_type3".
-        data_format: "NHWC" or "NCHW", inside the network; default: the one its name says.
+        data_format: "NHWC" or "NCHW", inside the network; default: as its name says.
         depth: blocks of each stage, or one number that multiplies them, for the networks that have stages.
         dropout: rate, for the networks that have dropout.
         l2: weight of an L2 penalty on all kernels.
@@ -49,7 +49,7 @@ def create_network(
         activation: of the output, for example "softmax"; default: none.
 
     Raises:
-        ModelError: there is no such network, or it does not have what is asked for.
+        ModelError: there is no such network, or it does not support an option.
     """
     asked = request(
         name,

@@ -39,7 +39,7 @@ def load_pretrained(network: keras.Model, weights: str, skip_classifier: bool | 
     Args:
         network: made by `create_network`; for those of keras.applications of real numbers and factor 1.
         weights: "imagenet", or the path of a file: a `.keras` model, the `.weights.h5` of this network, or an `.h5` file as
-            keras.applications downloads it ("notop" in its name says that it has no classifier).
+            keras.applications downloads it ("notop" in its name: without the classifier).
         skip_classifier: the classifier stays as it is; default: if it does not fit, since there are other classes.
 
     Returns:

@@ -1,4 +1,4 @@
-"""A checked request for a network: its catalogue entry, input size, setting and options. No Keras here."""
+"""A checked request for a network: its catalogue entry, input size, setting and options; and counting it. No Keras here."""
 
 import importlib
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from scena.errors import ModelError, did_you_mean
 from scena.model.zoo.catalogue import MODELS, Entry
-from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Tensor
+from scena.model.zoo.namespace import Depth, Layers, Options, Setting, Shape, Tensor, Totals
 from scena.model.zoo.params import SMALLEST_FACTOR, AlgebraParams, DataFormat, Framework, Leave, WayOut
 
 
@@ -46,12 +46,17 @@ def request(
     """Checks a request; the arguments are those of `create_network`.
 
     Raises:
-        ModelError: there is no such network, or it does not have what is asked for.
+        ModelError: there is no such network, or it does not support an option.
     """
-    entry = _entry(name)
+    if name not in MODELS:
+        raise ModelError(f"There is no network {name!r}{did_you_mean(name, MODELS)}. `scena zoo` lists them.")
+    entry = MODELS[name]
     size = _checked_size(name, entry, input_size)
     _check_options(name, entry, {"depth": depth, "dropout": dropout, "embedding": embedding, "variant": variant})
-    _check_variant(name, entry, variant)
+    if variant is not None and variant not in entry.variants:
+        raise ModelError(
+            f"{name} has no variant {variant!r}{did_you_mean(variant, entry.variants)}; it has {', '.join(entry.variants)}."
+        )
     setting = Setting(
         _choice(Framework, framework, "framework"),
         factor,
@@ -64,10 +69,16 @@ def request(
     return Request(entry, size, setting, options, variant)
 
 
-def _entry(name: str) -> Entry:
-    if name not in MODELS:
-        raise ModelError(f"There is no network {name!r}{did_you_mean(name, MODELS)}. `scena zoo` lists them.")
-    return MODELS[name]
+def count_network(name: str, *args: Any, **kwargs: Any) -> Totals:
+    """Counts a network without building it; the arguments are those of `create_network`.
+
+    Raises:
+        ModelError: there is no such network, or it does not support an option.
+    """
+    asked = request(name, *args, **kwargs)
+    nn = Layers(asked.setting._replace(data_format=DataFormat.NHWC))  # the data format changes no number
+    asked.build(nn, Shape((1, *asked.input_size)))
+    return nn.totals
 
 
 def _checked_size(name: str, entry: Entry, size: Sequence[int] | None) -> tuple[int, ...]:
@@ -86,13 +97,6 @@ def _check_options(name: str, entry: Entry, given: dict[str, Any]) -> None:
             raise ModelError(
                 f"{name} has no {option}. Received: {option}={value!r}. Networks that have it: {', '.join(having)}."
             )
-
-
-def _check_variant(name: str, entry: Entry, variant: str | None) -> None:
-    if variant is not None and variant not in entry.variants:
-        raise ModelError(
-            f"{name} has no variant {variant!r}{did_you_mean(variant, entry.variants)}; it has {', '.join(entry.variants)}."
-        )
 
 
 def _check_algebra(setting: Setting) -> None:

@@ -11,9 +11,6 @@ def resnet_cifar(nn: Layers, x: Tensor, options: Options, blocks: Sequence[int],
     """Blocks of two convolutions without bias.
 
     Args:
-        nn: the layers.
-        x: the image.
-        options: classes, depth.
         blocks: blocks of each stage.
         projection: where a stage begins, the shortcut is a convolution of 1 × 1 (option B of the paper); otherwise it skips
             pixels and gets channels of zeros (option A).

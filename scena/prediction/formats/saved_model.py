@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from scena.backends.base import backend
 from scena.errors import ConversionError, first_line
-from scena.model.state.variables import global_seed_variables
+from scena.model.state.randomness import global_seed_variables
 from scena.prediction.formats.base import Arrays, ExportFormat, Run
 
 ELSEWHERE = "The weights do not depend on the backend; write it with: KERAS_BACKEND=tensorflow scena export MODEL --format saved_model"

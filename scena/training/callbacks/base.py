@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["train", "val", "lav"]
 MEASURED: tuple[Kind, ...] = ("val", "lav")
-"""Where results come from beside the training itself; it is the prefix of their names."""
+"""Sources of results other than the training itself; the prefixes of their names."""
 
 
 class TrainerCallback(keras.callbacks.Callback):

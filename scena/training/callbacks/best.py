@@ -119,7 +119,7 @@ class BestModel(MonitoredCallback):
         self.value, self.epoch, self.step = state["value"], state["epoch"], state["step"]
         self._restore_directory()
         if state.get("by", self.by) != self.by:
-            logger.info("The best model is chosen by %s from now on, before: %s.", self.by, state["by"])
+            logger.info("The best model is now chosen by %s, no longer by %s.", self.by, state["by"])
             self.value = None
 
     def _restore_directory(self) -> None:

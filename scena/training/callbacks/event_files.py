@@ -29,15 +29,11 @@ DISK_ERRORS = (
     tf.errors.UnavailableError,
     tf.errors.DataLossError,
 )
-"""What TensorFlow raises for a disk that cannot be written."""
+"""Errors of a disk that cannot be written; TensorFlow has many."""
 
 
 class EventWriters:
-    """A writer for each curve, created when it is first used.
-
-    Args:
-        directory: each writes into the folder of its name in there.
-    """
+    """A writer for each curve, in the folder of its name, created when it is first used."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -49,7 +45,6 @@ class EventWriters:
         """Summaries inside the block go to this writer, or nowhere if it cannot be written.
 
         Args:
-            name: the writer.
             flush: write to the disk at once. Without it, a writer that has failed is not tried again.
         """
         writer = self._writer(name) if flush or name not in self._failed else None

@@ -53,11 +53,11 @@ class HistoryWriter(TrainerCallback):
             write_checked(path, text.getvalue())
         except OSError as error:
             if not self._failed:
-                logger.warning("Cannot write %s: %s. It is tried again after each epoch.", path, error.strerror)
+                logger.warning("Cannot write %s: %s. Scena retries after each epoch.", path, error.strerror)
             self._failed = True
         else:
             if self._failed:
-                logger.info("%s can be written again; nothing of it was lost.", path)
+                logger.info("%s can be written again; nothing was lost.", path)
             self._failed = False
 
     def state(self) -> dict[str, Any]:

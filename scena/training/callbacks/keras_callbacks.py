@@ -102,12 +102,7 @@ def continue_logs(callbacks: Iterable[keras.callbacks.Callback], epoch: int) -> 
 
 
 class KerasCallbackState:
-    """The changed attributes of one callback.
-
-    Args:
-        callback: any Keras callback.
-        key: its name in checkpoints.
-    """
+    """The changed attributes of a Keras callback; `key` is its name in checkpoints."""
 
     def __init__(self, callback: keras.callbacks.Callback, key: str) -> None:
         self.callback = callback

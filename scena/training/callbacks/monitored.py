@@ -33,7 +33,7 @@ class MonitoredCallback(TrainerCallback):
         hook = f"{type(model).__name__}.{'best' if inherited else '_best_logging_settings'}"
         self._settings = hook if asked is None else "--trainer.best"
         if self.mode not in ("min", "max"):
-            raise TrainingError(f"{self._settings} must say 'min' or 'max' first. Received: {self.mode!r}.")
+            raise TrainingError(f"{self._settings} must start with 'min' or 'max'. Received: {self.mode!r}.")
         validates = run.val_data is not None
         if name.startswith("lav_") and not run.params.lav_every_n:
             raise TrainingError(

@@ -1,4 +1,4 @@
-"""Parameters of what accompanies a training: a params class for each callback, Scena's own ones too."""
+"""Parameters of callbacks: a params class for each, Scena's own ones too."""
 
 from typing import ClassVar, Literal
 
@@ -7,22 +7,22 @@ from scena.training.trigger import Trigger
 
 
 class CallbackParams(Params, abstract=True):
-    """Something that accompanies a training. Subclass it with `builds=".callbacks:MyCallback"`: it is created with these parameters."""
+    """A callback of a training. Subclass it with `builds=".callbacks:MyCallback"`, which is created with these parameters."""
 
     once: ClassVar[bool] = False
-    """Whether a training can have only one of it."""
+    """Whether a training can have only one."""
 
     def active(self) -> bool:
-        """Whether it takes part in a training with these values."""
+        """Whether the callback is used with these values."""
         return True
 
 
 class TrackerParams(CallbackParams, abstract=True):
-    """Something that records the values of a training elsewhere. Subclass it with `builds=".trackers:MyTracker"`."""
+    """A callback that records the values of a training elsewhere. Subclass it with `builds=".trackers:MyTracker"`."""
 
 
 class ProgressParams(CallbackParams, abstract=True, builds=".progress:ProgressDisplay"):
-    """Shows how far a training is. Part of every training (`--trainer.progress_every`)."""
+    """Shows the progress. Part of every training (`--trainer.progress_every`)."""
 
     every: float = param(10.0, gt=0, help="seconds between two lines when the output is not a terminal")
 
@@ -44,9 +44,9 @@ class EpochTableParams(CallbackParams, abstract=True, builds=".history:EpochTabl
 
 
 class ProfilerParams(CallbackParams, builds=".tensorboard:Profiler"):
-    """Records some steps for TensorBoard's Profile tab."""
+    """Profiles some steps for TensorBoard's Profile tab."""
 
-    steps: list[int] = param([10, 29], ge=1, help="the first and the last step that are recorded")
+    steps: list[int] = param([10, 29], ge=1, help="the first and the last step to profile")
 
     def __post_init__(self) -> None:
         check_steps("steps", self.steps)
@@ -59,17 +59,17 @@ def check_steps(name: str, steps: list[int]) -> None:
 
 
 class EarlyStoppingParams(CallbackParams, builds=".monitored:EarlyStopping"):
-    """When to stop before the last epoch, by the value that decides about the best model."""
+    """When to stop before the last epoch, by the value that selects the best model."""
 
-    n_to_go: int = param(0, ge=0, help="stop after so many epochs without improvement (0: never)", common=True)
-    frequency: int = param(1, ge=1, help="look every so many epochs")
+    n_to_go: int = param(0, ge=0, help="stop after this many epochs without improvement (0: never)", common=True)
+    frequency: int = param(1, ge=1, help="check every Nth epoch")
     lower_threshold: float | None = param(
         None, help="mode max: do not stop for lack of improvement below it; mode min: stop as soon as it is reached"
     )
     upper_threshold: float | None = param(
         None, help="mode max: stop as soon as it is reached; mode min: do not stop for lack of improvement above it"
     )
-    mode: Literal["min", "max"] | None = param(None, help="which values are better (default: as the model says)")
+    mode: Literal["min", "max"] | None = param(None, help="which values are better (default: the model's own)")
 
     def __post_init__(self) -> None:
         low, high = self.lower_threshold, self.upper_threshold
@@ -81,17 +81,15 @@ class EarlyStoppingParams(CallbackParams, builds=".monitored:EarlyStopping"):
 
 
 class TensorBoardParams(TrackerParams, builds=".tensorboard:TensorBoardEvents"):
-    """What is written for TensorBoard."""
+    """Event files for TensorBoard."""
 
     once = True
 
     write: bool = param(True, help="write event files at all")
-    scalars_every: Trigger = param(Trigger(1), help="values of the training every so many epochs or steps")
-    histograms: Trigger = param(Trigger(0), help="distributions of the weights every so many epochs (0: never)")
+    scalars_every: Trigger = param(Trigger(1), help="interval of training values, in epochs or steps")
+    histograms: Trigger = param(Trigger(0), help="interval of distributions of the weights, in epochs (0: never)")
     gradients: bool = param(
-        False,
-        help="distributions of the gradients too, whenever there are those of the weights",
-        backends=["tensorflow"],
+        False, help="distributions of the gradients too, together with those of the weights", backends=["tensorflow"]
     )
     graph: bool = param(False, help="the graph of a training step", backends=["tensorflow"])
 

@@ -14,11 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgressDisplay(TrainerCallback):
-    """Draws the current epoch and writes a line at its end.
-
-    Args:
-        settings: how often there is a line if there is no terminal to draw on.
-    """
+    """Draws the current epoch and writes a line at its end."""
 
     def __init__(self, settings: ProgressParams) -> None:
         super().__init__(settings)
@@ -29,7 +25,6 @@ class ProgressDisplay(TrainerCallback):
         self._samples = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        """Starts a bar for the epoch."""
         self._begun = self._line = time.monotonic()
         self._first_step = self.run.progress.step_in_epoch
         if sys.stderr.isatty() and shows_progress():
@@ -41,7 +36,6 @@ class ProgressDisplay(TrainerCallback):
             self._bar.start()
 
     def on_block_end(self, steps: int, logs: dict[str, float]) -> None:
-        """Moves the bar, or writes a line if it is time."""
         if self._bar is not None:
             self._bar.update(self._task, advance=steps, values=_values(logs), speed=self._speed())
             return
@@ -61,13 +55,11 @@ class ProgressDisplay(TrainerCallback):
             )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        """Ends the bar and writes the epoch's values."""
         self.close()
         seconds = time.monotonic() - self._begun
         logger.info("Epoch %d/%d: %s (%.1f s)", epoch + 1, self.run.params.epochs, _values(logs or {}), seconds)
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
-        """Takes the bar away."""
         self.close()
 
     def close(self) -> None:

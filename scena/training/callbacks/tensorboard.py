@@ -14,7 +14,7 @@ from scena.params import dump_yaml, to_raw
 from scena.training.callbacks.base import Kind, Tracker, TrainerCallback
 from scena.training.callbacks.event_files import DISK_ERRORS, EventWriters, cut_back, disk_reason, event_sizes
 from scena.training.callbacks.params import ProfilerParams, TensorBoardParams
-from scena.training.loop import stacked
+from scena.training.steps import stacked
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,10 @@
-"""Resuming a run: its stored parameters, what has changed since, and whether anything is left to do."""
+"""Resuming a run: its stored parameters, changes since then, and whether anything is left to do."""
 
+import json
 import logging
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,13 +14,14 @@ from scena.errors import CheckpointError, TrainingError
 from scena.model.state.layer_state import LayerState
 from scena.params import ParamsError, build, to_raw
 from scena.params.tree import affects_results
+from scena.storage.checksums import write_checked
 from scena.storage.code_fingerprints import CodeChange
-from scena.storage.run_layout import DIRECTORIES, EXPORT_FILE, PARAMS_FILE, run_paths, saved_model
-from scena.training.checkpoint.param_changes import Change, compare, compare_code, record
+from scena.storage.run_layout import DIRECTORIES, EXPORT_FILE, PARAMS_FILE, RESUMES_FILE, run_paths, saved_model
+from scena.training.checkpoint.format import LoadedCheckpoint
 from scena.training.checkpoint.state import TrainingState, stored_layers
-from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint
-from scena.training.directory import settle_paths
-from scena.training.ownership import read_json, run_identity
+from scena.training.checkpoint.store import CheckpointStore
+from scena.training.checks.before_start import compare_code
+from scena.training.directory import read_json, run_identity, settle_paths
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainingRun
 
@@ -27,21 +31,38 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def _completed(stored: dict[str, Any], cls: type[TrainerParams[Any, Any]]) -> dict[str, Any]:
-    """Stored parameters with the defaults of those that Scena did not have then; as they are if they cannot be read today."""
-    try:
-        return to_raw(build(stored, cls))
-    except ParamsError:
-        return stored
+@dataclass(frozen=True)
+class Change:
+    """A parameter that differs from the stored one."""
+
+    path: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_short(self.before)} → {_short(self.after)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def compare(before: Any, after: Any, path: str = "") -> list[Change]:
+    """The differing values of two raw trees, by path."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        changes = []
+        for name in dict.fromkeys([*before, *after]):
+            changes += compare(before.get(name), after.get(name), f"{path}.{name}" if path else name)
+        return changes
+    return [] if before == after else [Change(path, before, after)]
 
 
 class Resumption:
     """A stored run that this process continues.
 
     Args:
-        directory: its directory.
         params: the parameters to resume with; their paths are converted.
-        scenario: the scenario, which stores the parameters.
         strict: refuse changed code.
     """
 
@@ -74,11 +95,12 @@ class Resumption:
         self._start: int | Literal["latest", "best"] = "latest"
         self._loaded: LoadedCheckpoint | None = None
         self.changed_code: list[CodeChange] = []
-        before = _completed(stored, type(params))
-        self.changes = [change for change in compare(before, to_raw(params)) if change.path != "output_dir"]
+        with suppress(ParamsError):  # parameters that cannot be read today stay as they are
+            stored = to_raw(build(stored, type(params)))  # with defaults for those that Scena did not have then
+        self.changes = [change for change in compare(stored, to_raw(params)) if change.path != "output_dir"]
 
     def report(self) -> None:
-        """Logs what has changed."""
+        """Logs the changes."""
         tell_of_rules(self._rules, str(self.directory))
         if not self.changes:
             return
@@ -93,16 +115,13 @@ class Resumption:
     def load(self, start: int | Literal["latest", "best"]) -> list[LayerState] | None:
         """Reads the checkpoint to resume from, which `restore` then uses.
 
-        Args:
-            start: which one.
-
         Returns:
-            What layers keep beside their variables; None if there is no checkpoint yet and the run starts from its beginning.
+            The layer states; None if there is no checkpoint yet and the run starts from the beginning.
         """
         self._start, store = start, self._store()
         step = _best_step(run_paths(self.directory, self._paths).best, store) if start == "best" else start
         store.clean()
-        self._loaded = store.load_latest() if step == "latest" else LoadedCheckpoint(int(step), *store.load(int(step)))
+        self._loaded = store.load_latest() if step == "latest" else store.load(int(step))
         if self._loaded is None and store.steps():
             raise CheckpointError(f"None of the checkpoints in {store.directory} can be read.")
         if self._loaded is None:
@@ -127,16 +146,26 @@ class Resumption:
             )
         else:
             logger.info("There is no checkpoint yet: the run starts from the beginning, with the same seed.")
-        entry = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "from": self._start,
-            "step": progress.step,
-            "changes": {change.path: [change.before, change.after] for change in self.changes},
-            **({"code": [str(change) for change in self.changed_code]} if self.changed_code else {}),
-        }
+        self._record(
+            {
+                "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                "from": self._start,
+                "step": progress.step,
+                "changes": {change.path: [change.before, change.after] for change in self.changes},
+                **({"code": [str(change) for change in self.changed_code]} if self.changed_code else {}),
+            }
+        )
+
+    def _record(self, entry: dict[str, Any]) -> None:
+        """Stores the parameters, and appends an entry to the record of resumes."""
+        path = self.directory / RESUMES_FILE
+        try:
+            entries = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):  # there is none yet
+            entries = []
         try:
             self.scenario.store(self.directory, self.params)
-            record(self.directory, entry)
+            write_checked(path, json.dumps([*(entries if isinstance(entries, list) else []), entry], indent=1) + "\n")
         except OSError as error:
             raise TrainingError(f"Cannot write to {self.directory}: {error.strerror or error}.") from error
 

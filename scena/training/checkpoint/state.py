@@ -7,50 +7,43 @@ no layer.
 import logging
 import os
 import platform
-import random
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import keras
 import msgspec
-import numpy as np
 
 from scena.backends.base import backend
 from scena.errors import CheckpointError, ModelError
 from scena.model.state.layer_state import Layers, LayerState, decode, encode
-from scena.model.state.variables import global_seed_variables, variable_views
+from scena.model.state.randomness import global_seed_variables, random_state, set_random_state
 from scena.storage.tensor_file import Array
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.keras_callbacks import KerasCallbackState
-from scena.training.checkpoint.param_changes import compare
-from scena.training.checkpoint.store import FORMAT, CheckpointStore, LoadedCheckpoint, StoredState, VariableEntry
-from scena.training.checkpoint.writer import CheckpointWriter
+from scena.training.checkpoint.format import FORMAT, LoadedCheckpoint, StoredState, VariableEntry
+from scena.training.checkpoint.store import CheckpointStore, CheckpointWriter
 from scena.training.run import Progress, TrainingRun
 
 logger = logging.getLogger(__name__)
 
 LAYERS = "layers/"
-"""Prefix of the keys of what layers keep beside their variables."""
+"""Prefix of the keys of layer states."""
+OWN_STATE = "own"
+"""The group of a model's `state_variables`."""
 Groups = dict[str, list[keras.Variable]]
 """Variables by what they belong to. Keras' paths are neither unique nor the same in every process, so a variable is stored under its
-group and position; path, shape and type are stored beside it and checked when it is read."""
+group and position; path, shape and type are stored with it and checked when it is read."""
 
 
 class TrainingState:
-    """Saves and restores a run.
+    """Saves and restores a run with all its callbacks."""
 
-    Args:
-        run: what is trained.
-        callbacks: all callbacks of the run, each with its state.
-        store: the checkpoints.
-    """
-
-    def __init__(self, run: TrainingRun, callbacks: list[keras.callbacks.Callback], store: CheckpointStore) -> None:
+    def __init__(self, run: TrainingRun, store: CheckpointStore) -> None:
         self.run = run
         self.store = store
         self.writer = CheckpointWriter(store)
-        names = _names(callbacks)
+        names = _names(run.callbacks)
         self._own = {name: item for name, item in names.items() if isinstance(item, TrainerCallback)}
         self._foreign = [
             KerasCallbackState(item, name) for name, item in names.items() if not isinstance(item, TrainerCallback)
@@ -88,7 +81,7 @@ class TrainingState:
             progress=self.run.progress.to_json(),
             callbacks=callbacks,
             variables=describe_variables(groups),
-            random=_random_state(),
+            random=random_state(),
             environment=environment(),
             code=self.run.code,
             number=self._number + 1,
@@ -109,16 +102,11 @@ class TrainingState:
             callback.reset()
 
     def restore(self, store: CheckpointStore, loaded: LoadedCheckpoint) -> None:
-        """Restores a checkpoint.
-
-        Args:
-            store: where it is; later checkpoints are set aside.
-            loaded: the checkpoint.
-        """
+        """Restores a checkpoint of the store, which sets later ones aside."""
         step, tensors, state = loaded
         try:
             progress = Progress.from_json(state.progress)
-            _set_random_state(state.random)
+            set_random_state(state.random)
         except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
             raise CheckpointError(f"The checkpoint {store.path(step)} cannot be read: {error}.") from error
         _check_backend(state.environment, store.path(step))
@@ -144,12 +132,11 @@ class TrainingState:
 
     def _groups(self) -> Groups:
         own = {f"callbacks/{name}": callback.variables() for name, callback in self._own.items()}
-        groups = {**variable_groups(self.run.model), **self.run.extra_variables, **own}
-        return {**groups, "random": global_seed_variables()}
+        return {**variable_groups(self.run.model), **own, "random": global_seed_variables()}
 
 
 def stored_layers(loaded: LoadedCheckpoint) -> list[LayerState]:
-    """What layers of a checkpoint keep beside their variables."""
+    """The layer states of a checkpoint."""
     try:
         return decode(loaded.tensors, LAYERS)
     except ModelError as error:
@@ -186,7 +173,7 @@ def _check_backend(before: dict[str, str], path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """What results depend on beside the parameters: versions, and the number of cores that TensorFlow uses."""
+    """Influences on results other than the parameters: versions, and the number of cores that TensorFlow uses."""
     own = backend()
     return {
         "python": platform.python_version(),
@@ -207,35 +194,23 @@ def _version(package: str) -> str:
 
 
 def _compare_environment(before: dict[str, str]) -> None:
-    differing = compare(before, environment())
+    now = environment()
+    differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if before and differing:
-        logger.warning("The environment differs from that of the checkpoint (%s): the result may differ in the last digits.",
-                       ", ".join(map(str, differing)))  # fmt: skip
+        changes = ", ".join(f"{name}: {before.get(name)} → {now.get(name)}" for name in differing)
+        logger.warning(
+            "The environment differs from that of the checkpoint (%s): the result may differ in the last digits.",
+            changes,
+        )
 
 
-def _random_state() -> dict[str, Any]:
-    """The global generators of Python and numpy, which a user's callback may use."""
-    kind, key, position, has_gauss, gauss = np.random.get_state()
-    version, words, following = random.getstate()
-    return {
-        "numpy": [kind, [int(word) for word in key], int(position), int(has_gauss), float(gauss)],
-        "python": [version, list(words), following],
-    }
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    kind, key, *rest = state["numpy"]
-    np.random.set_state((kind, np.array(key, np.uint32), *rest))
-    version, words, following = state["python"]
-    random.setstate((version, tuple(words), following))
-
-
-def variable_groups(model: keras.Model) -> Groups:
-    """All state of a compiled Keras model."""
+def variable_groups(model: Any) -> Groups:
+    """All state of a compiled training model."""
     return {
         "model": list(model.variables),
         "optimizer": list(model.optimizer.variables),
         "metrics": list(model.metrics_variables),
+        OWN_STATE: model.state_variables(),
     }
 
 
@@ -254,7 +229,7 @@ def keyed(groups: Groups) -> dict[str, keras.Variable]:
 def read_variables(groups: Groups) -> dict[str, Array]:
     """The values by key, as views that must be copied before the next step."""
     variables = keyed(groups)
-    return dict(zip(variables, variable_views(variables.values()), strict=True))
+    return dict(zip(variables, backend().variable_views(variables.values()), strict=True))
 
 
 def describe_variables(groups: Groups) -> list[VariableEntry]:
@@ -269,6 +244,11 @@ def write_variables(groups: Groups, arrays: dict[str, Array], entries: list[Vari
     """Sets all variables from the arrays; raises and changes nothing if one is missing or does not fit."""
     stored = {entry.key: entry for entry in entries}
     expected = keyed(groups)
+    if groups.get(OWN_STATE) and not any(key.startswith(f"{OWN_STATE}/") for key in stored):
+        logger.warning(
+            "The checkpoint does not hold the model's state_variables, which older versions did not store: they are initialized again."
+        )
+        expected = keyed({**groups, OWN_STATE: []})
     if set(stored) != set(expected):
         raise CheckpointError(_difference(stored, expected))
     for key, variable in expected.items():

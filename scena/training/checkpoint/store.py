@@ -1,7 +1,6 @@
-"""Checkpoints on disk: the complete state of a training in one directory that appears at once.
+"""The checkpoints of a run on disk, each a directory that appears at once, written in the background.
 
-Tensors are stored as safetensors, everything else as JSON that is checked against a schema; nothing in a checkpoint is ever
-executed. `state.py` collects and restores the state.
+The training waits for a copy in memory, not for the disk. `format.py` has the files, `state.py` collects and restores the state.
 """
 
 import errno
@@ -9,66 +8,24 @@ import json
 import logging
 import os
 import shutil
-import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
 
 from scena.errors import CheckpointError
-from scena.storage.checksums import checksum, file_checksum, seal, verify
-from scena.storage.durable import put_in_place, recover_directory, sync, write_file
+from scena.storage.durable import put_in_place, recover_directory
 from scena.storage.run_layout import BEST, DISCARDED, KEEP_FILE, MANIFEST, STATE_FILE, TENSORS_FILE, step_of
-from scena.storage.tensor_file import Array, TensorBuffer, read_tensors
+from scena.storage.tensor_file import Array, TensorBuffer
+from scena.training.checkpoint.format import (
+    MOST_STATE_BYTES,
+    LoadedCheckpoint,
+    StoredState,
+    plain_file,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 logger = logging.getLogger(__name__)
-
-FORMAT = 1
-MOST_STATE_BYTES = 256 << 20
-
-
-class VariableEntry(msgspec.Struct):
-    """A stored variable. Keras' path is not a key, but helps to find out what has changed."""
-
-    key: str
-    path: str
-    shape: list[int]
-    dtype: str
-
-
-class StoredState(msgspec.Struct):
-    """The part of a checkpoint that is JSON."""
-
-    format: int
-    progress: dict[str, Any]
-    callbacks: dict[str, dict[str, Any]]
-    variables: list[VariableEntry]
-    random: dict[str, Any]
-    environment: dict[str, str] = {}
-    """Versions and cores of the process that wrote it."""
-    number: int = 0
-    """The number of checkpoints that the run had written, including this one."""
-    run: str = ""
-    """The identity of the run; empty if it had none."""
-    code: dict[str, dict[str, str]] | None = None
-    """Fingerprints of the code that wrote it."""
-
-
-def _read_1(data: dict[str, Any]) -> StoredState:
-    return msgspec.convert(data, StoredState)
-
-
-READERS: dict[int, Callable[[dict[str, Any]], StoredState]] = {1: _read_1}
-"""A reader for each format ever written; a new format adds one and keeps the others."""
-
-
-class LoadedCheckpoint(NamedTuple):
-    """A checkpoint that was read."""
-
-    step: int
-    tensors: dict[str, Array]
-    state: StoredState
 
 
 class CheckpointStore:
@@ -105,7 +62,7 @@ class CheckpointStore:
         return sorted({step for name, step in names.items() if step is not None and _holds(self.directory / name)})
 
     def clean(self) -> None:
-        """Removes what a killed process left half-written."""
+        """Removes half-written checkpoints of a killed process."""
         if not self.directory.is_dir():
             return
         for name in {path.name[1:].rpartition(".")[0] for path in self.directory.glob(".*.*")}:
@@ -125,25 +82,11 @@ class CheckpointStore:
         return aside
 
     def commit(self, step: int, tensors: TensorBuffer, state: StoredState, pinned: int | None = None) -> Path:
-        """Writes tensors and state into the directory of `begin`, moves it into place and removes old checkpoints.
-
-        Args:
-            step: the checkpoint's step.
-            tensors: its tensors.
-            state: the rest of it.
-            pinned: the step of another checkpoint to keep, that of the best model.
-        """
+        """Writes the files into the directory of `begin`, moves it into place and removes old checkpoints, except the pinned one."""
         final, aside = self.path(step), self._aside(step)
         try:
-            tensors.write(aside / TENSORS_FILE)
-            text = json.dumps(msgspec.to_builtins(state)).encode()
-            write_file(aside / STATE_FILE, text)
-            best = aside / BEST / MANIFEST  # has the checksums of the files beside it
-            sums = {f"{BEST}/{MANIFEST}": file_checksum(best)} if best.is_file() else {}
-            seal(aside, {TENSORS_FILE: tensors.checksum(), STATE_FILE: checksum(text), **sums})
-            if self.keep_every and state.number % self.keep_every == 0:
-                (aside / KEEP_FILE).touch()
-            sync(aside)
+            keep = bool(self.keep_every) and state.number % self.keep_every == 0
+            write_checkpoint(aside, tensors, state, keep=keep)
             put_in_place(aside, final)
         except OSError as error:
             self._recover(final)
@@ -162,13 +105,13 @@ class CheckpointStore:
         """The newest readable checkpoint; logs and skips those that cannot be read."""
         for step in reversed(self.steps()):
             try:
-                return LoadedCheckpoint(step, *self.load(step))
+                return self.load(step)
             except CheckpointError as error:
                 logger.warning("%s It is skipped.", error)
         return None
 
-    def load(self, step: int) -> tuple[dict[str, Array], StoredState]:
-        """Reads one checkpoint: its tensors and its state.
+    def load(self, step: int) -> LoadedCheckpoint:
+        """Reads one checkpoint.
 
         Raises:
             CheckpointError: it is damaged, incomplete, or of a newer format.
@@ -177,14 +120,12 @@ class CheckpointStore:
         if not path.is_dir():
             there = ", ".join(map(str, self.steps())) or "none"
             raise CheckpointError(f"There is no checkpoint of step {step} in {self.directory}. There are: {there}.")
-        tensors, state = read_checkpoint(path)
-        if state.progress.get("step", step) != step:
-            raise CheckpointError(
-                f"The checkpoint {path} cannot be read: it is that of step {state.progress['step']}, renamed."
-            )
-        if self.run and state.run and state.run != self.run:
+        loaded = read_checkpoint(path)
+        if loaded.step not in (step, None):
+            raise CheckpointError(f"The checkpoint {path} cannot be read: it is that of step {loaded.step}, renamed.")
+        if self.run and loaded.state.run and loaded.state.run != self.run:
             raise CheckpointError(f"The checkpoint {path} cannot be used: it belongs to another run.")
-        return tensors, state
+        return loaded._replace(step=step)
 
     def discard_after(self, step: int) -> None:
         """Sets later checkpoints aside, because the run resumes from this one; the next checkpoint removes them."""
@@ -222,13 +163,13 @@ class CheckpointStore:
         if not (_only_ours(path) and _holds(path)):
             return False
         try:
-            run = json.loads(_plain_file(path / STATE_FILE, MOST_STATE_BYTES).read_bytes()).get("run", "")
+            run = json.loads(plain_file(path / STATE_FILE, MOST_STATE_BYTES).read_bytes()).get("run", "")
         except (OSError, ValueError, AttributeError, RecursionError):
             run = ""  # damaged
         return not run or not self.run or run == self.run
 
     def _recover(self, path: Path) -> None:
-        """Repairs what a crash left of this checkpoint, unless foreign files are in it."""
+        """Repairs this checkpoint after a crash, unless foreign files are in it."""
         if all(_only_ours(self.directory / f".{path.name}.{end}") for end in ("new", "old")):
             recover_directory(path)
 
@@ -238,22 +179,76 @@ class CheckpointStore:
         return CheckpointError(f"Cannot write the checkpoint {self.path(step)}: {reason}. {self.last_good()}")
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, Array], StoredState]:
-    """Reads a checkpoint of any name and any run.
+class CheckpointWriter:
+    """Copies the state and writes it while the training continues; one checkpoint at a time.
 
-    Raises:
-        CheckpointError: it is damaged, incomplete, or of a newer format.
+    A checkpoint that cannot be written is reported. The training continues, earlier checkpoints stay, and the next one is tried.
     """
-    try:
-        text = _plain_file(path / STATE_FILE, MOST_STATE_BYTES).read_bytes()
-        verify(path / STATE_FILE, text)
-        state = _read(json.loads(text))
-        tensors = read_tensors(_plain_file(path / TENSORS_FILE))
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise CheckpointError(f"The checkpoint {path} cannot be read: {reason}.") from error
-    _check_entries(path, tensors, state)
-    return tensors, state
+
+    def __init__(self, store: CheckpointStore) -> None:
+        self.store = store
+        self.failure: CheckpointError | None = None
+        """Why the last checkpoint could not be written; None if it was written."""
+        self._buffer = TensorBuffer()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="scena-checkpoint")
+        self._pending: Future[None] | None = None
+
+    def reserve(self, arrays: Mapping[str, Array]) -> None:
+        """Allocates the memory for a copy of the state ahead of time, in the background."""
+        self._pending = self._thread.submit(self._buffer.reserve, arrays)
+
+    def save(
+        self,
+        step: int,
+        arrays: Callable[[], Mapping[str, Array]],
+        state: StoredState,
+        accompany: Callable[[Path], None],
+        pinned: int | None = None,
+    ) -> None:
+        """Copies the state and starts to write it.
+
+        Args:
+            step: the checkpoint's step.
+            arrays: reads the variables; called once the buffer is free.
+            state: the rest of the state; the caller must not change it afterwards.
+            accompany: adds other files to the directory of the checkpoint.
+            pinned: the step of an older checkpoint to keep.
+        """
+        self.wait()
+        try:
+            aside = self.store.begin(step)
+            accompany(aside)
+            self._buffer.fill(arrays())
+        except (CheckpointError, OSError) as error:
+            self.store.abandon(step)
+            self._failed(step, error)
+            return
+        self._pending = self._thread.submit(self._write, step, state, pinned)
+
+    def wait(self) -> None:
+        """Waits until the current checkpoint is on disk, or has failed."""
+        if self._pending is not None:
+            self._pending.result()
+            self._pending = None
+
+    def close(self) -> None:
+        """Waits, and ends the thread."""
+        self.wait()
+        self._thread.shutdown()
+
+    def _write(self, step: int, state: StoredState, pinned: int | None) -> None:
+        try:
+            self.store.commit(step, self._buffer, state, pinned)
+        except (CheckpointError, OSError) as error:
+            self._failed(step, error)
+        else:
+            if self.failure is not None:
+                logger.info("Checkpoints can be written again: %s", self.store.path(step))
+            self.failure = None
+
+    def _failed(self, step: int, error: CheckpointError | OSError) -> None:
+        self.failure = error if isinstance(error, CheckpointError) else self.store.failure(step, error)
+        logger.warning("%s The training continues; the next checkpoint is written when it is due.", self.failure)
 
 
 def _holds(path: Path) -> bool:
@@ -271,39 +266,3 @@ def _only_ours(path: Path) -> bool:
         and not path.is_symlink()
         and {name.removeprefix(".").removesuffix(".new") for name in os.listdir(path)} <= names
     )
-
-
-def _read(data: Any) -> StoredState:
-    number = data.get("format") if isinstance(data, dict) else None
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"{STATE_FILE} has no format number")
-    if number not in READERS:
-        newest = max(READERS)
-        raise ValueError(f"it has format {number}; this version of Scena reads up to {newest}. Update Scena")
-    try:
-        return READERS[number](data)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{STATE_FILE} is not the state of a training: {error}") from error
-
-
-def _check_entries(path: Path, tensors: dict[str, Array], state: StoredState) -> None:
-    entries = {entry.key: entry for entry in state.variables}
-    if len(entries) != len(state.variables) or set(entries) - set(tensors):
-        raise CheckpointError(
-            f"The checkpoint {path} cannot be read: {STATE_FILE} and {TENSORS_FILE} name different variables."
-        )
-    for key, entry in entries.items():
-        if tuple(entry.shape) != tensors[key].shape:
-            raise CheckpointError(
-                f"The checkpoint {path} cannot be read: the shape of {key} differs from that in {STATE_FILE}."
-            )
-
-
-def _plain_file(path: Path, most: int | None = None) -> Path:
-    """The path, if it is a regular file: a link could lead anywhere, and reading a pipe never ends."""
-    found = os.lstat(path)
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError(f"{path.name} is not a plain file")
-    if most is not None and found.st_size > most:
-        raise ValueError(f"{path.name} has {found.st_size} bytes, more than any state can have ({most})")
-    return path

@@ -1,1 +1,1 @@
-"""Checks around a training: before it starts, before its first step, and of what it exports."""
+"""Checks around a training: before it starts, before its first step, and of its exports."""

@@ -19,17 +19,16 @@ from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
 from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.measures.bad_data import not_finite
+from scena.model.measures.bad_data import explaining_step, not_finite
 from scena.model.measures.batch_checks import FURTHER, mistakes, padding_effects
 from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
-from scena.model.state.variables import global_seed_variables
+from scena.model.state.randomness import global_seed_variables
 from scena.model.tensorboard import split_results
 from scena.model.training_model import TrainingModel
 from scena.training.callbacks.keras_callbacks import check_monitors
 from scena.training.callbacks.monitored import MonitoredCallback
-from scena.training.loop import stacked
-from scena.training.numerics import explaining_step
 from scena.training.run import TrainingRun
+from scena.training.steps import stacked
 from scena.user_code import reason, user_line
 
 logger = logging.getLogger(__name__)
@@ -97,7 +96,7 @@ class SanityCheck:
             logger.info("The validation data can be read only once, so the sanity check skips it.")
             return
         engine = run.engine
-        if run.replica_group is not None:
+        if run.steps.distributed:
             specs = run.built.data.input_layer_specs(), run.built.data.target_layer_specs()
             engine = backend().create_engine(run.model, *specs)
         logs: dict[str, float] = {}

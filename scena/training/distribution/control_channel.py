@@ -1,4 +1,4 @@
-"""The control channel of a distributed training: commands from the chief to the workers, between step blocks."""
+"""Connects the processes of a distributed training: the chief sends commands to the workers, between step blocks."""
 
 import json
 from contextlib import suppress
@@ -10,10 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from scena.backends.selection import WorkerLostError
-from scena.backends.tensorflow.distribution import Distribution
+from scena.backends.tensorflow.distribution import Distribution, start_distribution
 from scena.backends.tensorflow.replica import all_sums
 from scena.data.pipeline import DataPipeline
+from scena.errors import TrainingError
 from scena.model.state.layer_state import Layers, LayerState
+from scena.params.tree import changed_flags
+from scena.training.params import TrainerParams
 
 FRAME = 512
 """Numbers in one frame; a longer message takes several."""
@@ -21,7 +24,7 @@ _HEAD = 3
 
 
 class Command(IntEnum):
-    """What all processes have to do."""
+    """The next action of all processes."""
 
     SET_UP = 1
     OPEN = 2
@@ -33,12 +36,26 @@ class Command(IntEnum):
     LAYERS = 8
 
 
-class ControlChannel:
-    """Sends commands from the chief to the workers. With one process there is nothing to send.
+def connect(params: TrainerParams[Any, Any]) -> "ControlChannel":
+    """Connects the devices and processes of `--device.dist_strategy`.
 
-    Args:
-        distribution: the processes.
+    Raises:
+        TrainingError: a flag works on one device only.
+        DeviceError: the devices or processes are not available.
     """
+    for flag, field in changed_flags(params, "trainer"):
+        if field.one_device:
+            raise TrainingError(
+                f"{flag} works on one device only, and --device.dist_strategy is {params.device.dist_strategy}. "
+                "Remove one of them."
+            )
+    channel = ControlChannel(start_distribution(params.device))
+    params.device.workers, params.device.worker_index = [], None  # addresses belong to this process, not to the run
+    return channel
+
+
+class ControlChannel:
+    """Sends commands from the chief to the workers. With one process there is nothing to send."""
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
@@ -47,7 +64,7 @@ class ControlChannel:
             self._exchange.get_concrete_function()
 
     def set_up(self, content: dict[str, Any]) -> None:
-        """In the chief: sends what workers need before they build the model."""
+        """In the chief: sends the settings that workers need before they build the model."""
         if self.distribution.chief:
             self.send(Command.SET_UP, content=content)
 
@@ -69,13 +86,7 @@ class ControlChannel:
                 pipeline.shard(cluster.index, len(cluster))
 
     def send(self, command: Command, number: int = 0, content: Any = None) -> None:
-        """In the chief: sends a command.
-
-        Args:
-            command: what to do.
-            number: a count or a status.
-            content: plain data of the command.
-        """
+        """In the chief: sends a command, with a count or status and plain data."""
         if self.distribution.cluster is None:
             return
         data = np.frombuffer(b"" if content is None else json.dumps(content).encode(), np.uint8).astype(np.int64)

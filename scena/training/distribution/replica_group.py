@@ -1,48 +1,90 @@
-"""The replica group: the chief's side of a training on several devices, which keeps the workers in step."""
+"""A training on several devices or in several processes: the chief's replica group sends commands, workers execute them.
+
+A worker builds the same model and writes nothing. All processes take every step together.
+"""
 
 import base64
+import logging
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
 
+from scena.backends.selection import WorkerLostError
 from scena.backends.tensorflow.distributed_engine import DistributedEngine
 from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
+from scena.data.stream import BatchStream
+from scena.errors import TrainingError, TrainingInterrupted
 from scena.model.building import precision_policy
-from scena.model.isolation import randomness_kept
 from scena.model.state.layer_state import Layers, LayerState
+from scena.model.state.randomness import randomness_kept
 from scena.training.distribution.control_channel import Command, ControlChannel
-from scena.training.loop import LONGEST_BLOCK, stacked
 from scena.training.params import TrainerParams
-from scena.training.prepare import compile_model, create_training_model
+from scena.training.prepare import compile_model, create_training_model, prepare_run
+from scena.training.run import TrainingRun
+from scena.training.steps import LONGEST_BLOCK, Steps, Validation, stacked
+from scena.training.stopping import TIME_IS_UP, StopRequests
 
 if TYPE_CHECKING:
     from scena.scenario.scenario import ScenarioBase
 
+logger = logging.getLogger(__name__)
 
-class ReplicaGroup:
-    """All replicas, as the chief sees them.
+
+def create_engine(
+    params: TrainerParams[Any, Any],
+    scenario: "ScenarioBase[Any, Any]",
+    channel: ControlChannel,
+    model: keras.Model,
+    specs: tuple[Any, Any],
+    steps: int | None,
+    quantized: list[LayerState],
+) -> DistributedEngine:
+    """Creates a model for each further device of this process, and the engine of all replicas.
 
     Args:
-        channel: to the workers.
-        engine: runs the steps together with the workers.
+        model: the first replica of this process, which callbacks, checkpoints and exports use.
     """
+    models: list[Any] = [model]
+    for device in channel.distribution.devices[1:]:
+        with tf.device(device), randomness_kept(), precision_policy(params.precision):
+            built = scenario.build()
+            models.append(create_training_model(params, built))
+            Layers(built.root, models[-1]).quantize(quantized)
+            compile_model(params, built, models[-1], steps, distributed=True)
+    return DistributedEngine(channel.distribution, models, *specs)
 
-    def __init__(self, channel: ControlChannel, engine: DistributedEngine) -> None:
+
+class ReplicaGroup(Steps):
+    """All replicas, as the chief sees them."""
+
+    distributed = True
+
+    def __init__(self, channel: ControlChannel, engine: DistributedEngine, train_data: DataPipeline) -> None:
+        super().__init__(engine, train_data)
         self._channel = channel
-        self._engine = engine
         self._stale = True
         self._in_step = True
-        self.asked_to_stop = False
-        """Whether a worker received a signal to stop."""
 
-    def changed(self) -> None:
-        """Marks weights or metrics as changed here, so that the next step broadcasts them first."""
-        self._stale = True
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        status = 1
+        try:
+            yield
+            status = 0
+        except TrainingInterrupted as interruption:
+            status = interruption.exit_status
+            raise
+        finally:
+            if self._in_step:  # after a failed collective operation the workers notice it themselves
+                with suppress(WorkerLostError):  # it is lost already
+                    self._channel.send(Command.END, status)
+                    self._channel.close()
 
     def begin(self) -> None:
         """Copies the layer state of the first replica to all others and compiles their steps."""
@@ -51,39 +93,41 @@ class ReplicaGroup:
             self._channel.send(Command.LAYERS, content=base64.b64encode(zlib.compress(content)).decode())
             self._engine.begin(content)
 
-    def open(self, cursor: Cursor, repeat: bool) -> None:
-        """Makes the workers open their shards of the training data at the cursor."""
+    def retrace(self) -> None:
+        self.begin()
+
+    def _open(self, cursor: Cursor, repeat: bool) -> BatchStream:
+        stream = super()._open(cursor, repeat)
         with self._together():
             self._channel.send(Command.OPEN, int(repeat), cursor.to_json())
+        return stream
 
     def close(self) -> None:
-        """Makes the workers close their streams of training data."""
-        with self._together():
-            self._channel.send(Command.CLOSE)
+        if self._stream is not None:
+            super().close()
+            with self._together():
+                self._channel.send(Command.CLOSE)
 
-    def train(self, block: list[Batch]) -> list[dict[str, float]]:
-        """One training step for each batch; returns each step's logs."""
+    def _run(self, block: list[Batch]) -> list[dict[str, float]]:
+        logs: list[dict[str, float]]
         with self._together():
             if self._stale:
                 self._channel.send(Command.BROADCAST)
                 self._engine.spread()
                 self._stale = False
             self._channel.send(Command.TRAIN, len(block))
-            logs, flags = train_block(self._engine, block)
+            logs, flags = self._engine.train(**_arguments(block))
         self.asked_to_stop = self.asked_to_stop or flags > 0
         return logs
 
-    def validate(self, pipeline: DataPipeline) -> dict[str, float]:
-        """Validates with the current weights of the first replica; metrics must have been reset."""
+    def validate(self, pipeline: DataPipeline, locally: Callable[[DataPipeline], Validation]) -> Validation:
         with self._together():
             self._channel.send(Command.VALIDATE)
-            return validate(self._engine, pipeline)
+            return _validate(self._engine, pipeline), {}  # no single process has the metrics of the whole validation
 
-    def end(self, status: int) -> None:
-        """Lets the workers exit; after an error in the middle of a collective operation they notice it themselves."""
-        if self._in_step:
-            self._channel.send(Command.END, status)
-            self._channel.close()
+    def changed(self) -> None:
+        """Marks weights or metrics as changed here, so that the next step broadcasts them first."""
+        self._stale = True
 
     @contextmanager
     def _together(self) -> Iterator[None]:
@@ -93,14 +137,7 @@ class ReplicaGroup:
         self._in_step = True
 
 
-def train_block(
-    engine: DistributedEngine, block: list[Batch], flag: float = 0.0
-) -> tuple[list[dict[str, float]], float]:
-    """One training step for each batch of a block."""
-    return engine.train(**_arguments(block), flag=flag)
-
-
-def validate(engine: DistributedEngine, pipeline: DataPipeline) -> dict[str, float]:
+def _validate(engine: DistributedEngine, pipeline: DataPipeline) -> dict[str, float]:
     """Validates this process's shard; the results are those of all replicas."""
     engine.spread()
     with pipeline.stream(repeat=False) as stream:
@@ -118,32 +155,79 @@ def _arguments(block: list[Batch]) -> dict[str, Any]:
     }
 
 
-def create_replica_group(
-    params: TrainerParams[Any, Any],
-    scenario: "ScenarioBase[Any, Any]",
-    channel: ControlChannel,
-    model: keras.Model,
-    specs: tuple[Any, Any],
-    steps: int | None,
-    quantized: list[LayerState],
-) -> tuple[DistributedEngine, ReplicaGroup]:
-    """Creates a model for each further device of this process, and the engine of all replicas.
+def run_worker(channel: ControlChannel, params: TrainerParams[Any, Any], scenario: "ScenarioBase[Any, Any]") -> None:
+    """Takes part in a training until the chief ends it.
 
-    Args:
-        params: all parameters.
-        scenario: what is trained.
-        channel: to the workers.
-        model: the first replica of this process, which callbacks, checkpoints and exports use.
-        specs: of inputs and targets.
-        steps: steps of an epoch, if known.
-        quantized: the layers that are quantized.
+    Raises:
+        TrainingInterrupted: the training was stopped, and the chief saved it.
+        TrainingError: the chief ended with an error.
+        WorkerLostError: another process is lost.
     """
-    models: list[Any] = [model]
-    for device in channel.distribution.devices[1:]:
-        with tf.device(device), randomness_kept(), precision_policy(params.precision):
-            built = scenario.build()
-            models.append(create_training_model(params, built))
-            Layers(built.root, models[-1]).quantize(quantized)
-            compile_model(params, built, models[-1], steps, distributed=True)
-    engine = DistributedEngine(channel.distribution, models, *specs)
-    return engine, ReplicaGroup(channel, engine)
+    cluster = channel.distribution.cluster
+    assert cluster is not None
+    _, _, content = channel.receive()
+    params.random_seed = content["seed"]
+    run = prepare_run(params, scenario, Path("."), layers=[], channel=channel)
+    logger.info("Training as %s; the chief writes all results.", cluster.name(cluster.index))
+    requests = StopRequests()
+    with requests.listening():
+        status = Worker(run, channel, requests).run()
+    if status >= 128 or status == TIME_IS_UP:
+        raise TrainingInterrupted("The training was stopped; the chief has saved it.", status)
+    if status:
+        raise TrainingError("The chief ended with an error; see its output.")
+
+
+class Worker:
+    """Executes the chief's commands; reports signals that it received with the next step."""
+
+    def __init__(self, run: TrainingRun, channel: ControlChannel, requests: StopRequests) -> None:
+        self._run = run
+        self._channel = channel
+        self._requests = requests
+        self._engine: Any = run.engine
+        self._stream: BatchStream | None = None
+
+    def run(self) -> int:
+        """Runs until the chief ends; returns its exit status."""
+        try:
+            while True:
+                command, number, content = self._channel.receive()
+                if command is Command.END:
+                    self._channel.close()
+                    return number
+                self._execute(command, number, content)
+        finally:
+            self._close()
+
+    def _execute(self, command: Command, number: int, content: Any) -> None:
+        if command is Command.OPEN:
+            self._close()
+            self._stream = self._run.train_data.stream(Cursor.from_json(content), repeat=bool(number))
+        elif command is Command.CLOSE:
+            self._close()
+        elif command is Command.LAYERS:
+            self._engine.begin(zlib.decompress(base64.b64decode(content)))
+        elif command is Command.BROADCAST:
+            self._engine.spread()
+        elif command is Command.TRAIN:
+            self._train(number)
+        elif command is Command.VALIDATE and self._run.val_data is not None:
+            _validate(self._engine, self._run.val_data)
+
+    def _train(self, steps: int) -> None:
+        """Takes as many steps as the chief, in as many blocks as the shapes of this shard need."""
+        assert self._stream is not None
+        while steps > 0:
+            block = self._stream.take_block(steps)
+            if not block:
+                raise TrainingError(
+                    "The training data of this worker ended before that of the chief. Is it the same in all processes?"
+                )
+            self._engine.train(**_arguments(block), flag=float(self._requests.reason is not None))
+            steps -= len(block)
+
+    def _close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None

@@ -16,7 +16,7 @@ class OptimizerParams(Params, abstract=True):
 
 
 class GradientOptimizerParams(OptimizerParams, abstract=True):
-    """What all optimizers share: clipping, weight decay, learning-rate factors and gradient accumulation."""
+    """The shared parameters of all optimizers: clipping, weight decay, learning-rate factors and gradient accumulation."""
 
     cycled: ClassVar[str | None] = None
     """The attribute that a one-cycle schedule may change at each step; None if there is none."""
@@ -76,7 +76,7 @@ def _check_rule(rule: str) -> None:
 
 
 class MomentOptimizerParams(GradientOptimizerParams, abstract=True):
-    """What Adam and its variants share."""
+    """The shared parameters of Adam and its variants."""
 
     cycled: ClassVar[str | None] = "beta_1"
     beta_1: float = param(0.9, ge=0, lt=1, aliases=["beta1"], help="decay of the first moment")
@@ -160,7 +160,7 @@ class SGD(GradientOptimizerParams, builds="keras.optimizers:SGD"):
 class Lookahead(OptimizerParams):
     """Any optimizer, with slow weights that follow every few steps (Zhang et al. 2019)."""
 
-    inner: GradientOptimizerParams = param(Adam(), help="the optimizer that makes the steps")
+    inner: GradientOptimizerParams = param(Adam(), help="the inner optimizer")
     sync_period: int = param(6, ge=1, aliases=["k"], help="steps between two updates of the slow weights")
     slow_step_size: float = param(
         0.5, gt=0, le=1, aliases=["alpha"], help="how far the slow weights move towards the fast ones"

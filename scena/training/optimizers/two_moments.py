@@ -11,40 +11,32 @@ class TwoMomentOptimizer(keras.optimizers.Optimizer):
     """Keeps a first and a second moment of each variable's gradient; a subclass has the update rule.
 
     Args:
-        learning_rate: a number or a schedule.
         beta_1: decay of the first moment.
         beta_2: decay of the second moment.
         epsilon: keeps the step finite where the second moment vanishes.
-        kwargs: what every Keras optimizer takes.
+        kwargs: those of every Keras optimizer.
     """
 
     second_moment = "velocity"
     """The name of the second moment among the optimizer's variables."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate=learning_rate, **kwargs)
+    def __init__(self, *, beta_1: float, beta_2: float, epsilon: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
 
     def build(self, variables: list[Any]) -> None:
-        """Creates the two moments of each variable."""
         if self.built:
             return
         super().build(variables)
         self._first, self._second = self.add_optimizer_variables(variables, ["momentum", self.second_moment])
 
-    def moments(self, variable: Any) -> tuple[Any, Any]:
-        """The two moments of a variable."""
+    def at_step(self, gradient: Any, variable: Any) -> tuple[Any, ...]:
+        """The variable's two moments, and in its type the gradient, the number of the step, beta_1 and beta_2."""
         index = self._get_variable_index(variable)
-        return self._first[index], self._second[index]
+        numbers = (gradient, self.iterations + 1, self.beta_1, self.beta_2)
+        return self._first[index], self._second[index], *(ops.cast(number, variable.dtype) for number in numbers)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon}
@@ -54,12 +46,7 @@ class RAdam(TwoMomentOptimizer):
     """Adam without adaptive steps until its second moment is certain enough, and with a rectified step size after that."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable."""
-        momentum, velocity = self.moments(variable)
-        dtype = variable.dtype
-        gradient = ops.cast(gradient, dtype)
-        step = ops.cast(self.iterations + 1, dtype)
-        beta_1, beta_2 = ops.cast(self.beta_1, dtype), ops.cast(self.beta_2, dtype)
+        momentum, velocity, gradient, step, beta_1, beta_2 = self.at_step(gradient, variable)
         new_momentum = beta_1 * momentum + (1 - beta_1) * gradient
         new_velocity = beta_2 * velocity + (1 - beta_2) * ops.square(gradient)
         self.assign(momentum, new_momentum)
@@ -74,7 +61,7 @@ class RAdam(TwoMomentOptimizer):
         rectified = ops.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
         spread = ops.sqrt(new_velocity / remaining) + self.epsilon
         change = ops.where(certain, rectified * mean / spread, mean)
-        self.assign_sub(variable, ops.cast(learning_rate, dtype) * change)
+        self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * change)
 
 
 class AdaBelief(TwoMomentOptimizer):
@@ -82,23 +69,8 @@ class AdaBelief(TwoMomentOptimizer):
 
     second_moment = "variance"
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-14,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable."""
-        momentum, variance = self.moments(variable)
-        dtype = variable.dtype
-        gradient = ops.cast(gradient, dtype)
-        step = ops.cast(self.iterations + 1, dtype)
-        beta_1, beta_2 = ops.cast(self.beta_1, dtype), ops.cast(self.beta_2, dtype)
+        momentum, variance, gradient, step, beta_1, beta_2 = self.at_step(gradient, variable)
         new_momentum = beta_1 * momentum + (1 - beta_1) * gradient
         surprise = ops.square(gradient - new_momentum)
         new_variance = beta_2 * variance + (1 - beta_2) * surprise + self.epsilon
@@ -106,4 +78,4 @@ class AdaBelief(TwoMomentOptimizer):
         self.assign(variance, new_variance)
         mean = new_momentum / (1 - ops.power(beta_1, step))
         spread = ops.sqrt(new_variance / (1 - ops.power(beta_2, step))) + self.epsilon
-        self.assign_sub(variable, ops.cast(learning_rate, dtype) * mean / spread)
+        self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * mean / spread)

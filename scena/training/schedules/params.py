@@ -18,7 +18,7 @@ class RateFinderParams(Params):
     budget: Trigger = param(
         Trigger(240, "seconds"), help="time or steps of all trial trainings together: 4min, 5000steps; 0 for none"
     )
-    validation_samples: int = param(1000, ge=1, help="validate trials on so many samples at most")
+    validation_samples: int = param(1000, ge=1, help="validate trials on at most this many samples")
 
     def __post_init__(self) -> None:
         if self.lowest >= self.highest:

@@ -14,13 +14,7 @@ UNKNOWN_LENGTH = 100
 
 
 def draw_schedule(params: TrainerParams[Any, Any], data: Any, path: Path) -> str:
-    """Writes the plot and returns a sentence that describes it.
-
-    Args:
-        params: all parameters of the training.
-        data: the scenario's data, which knows how many steps an epoch has.
-        path: the file to write.
-    """
+    """Writes the plot of a training's learning rate and returns a sentence that describes it; the data knows the steps of an epoch."""
     steps = epoch_steps(params, params.gen.train_data(data))
     known = steps is not None
     steps = steps if steps is not None else UNKNOWN_LENGTH

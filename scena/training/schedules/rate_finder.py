@@ -20,13 +20,13 @@ from scena.data.stream import BatchStream
 from scena.errors import TrainingError
 from scena.plots import draw_curves
 from scena.terminal import Move
-from scena.training.loop import stacked
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun
 from scena.training.schedules.params import RateFinderParams, ReduceOnPlateau
 from scena.training.schedules.rate_search import Trial, best_of, rounds, search
 from scena.training.schedules.rate_suggestion import NoisyLossError, places, smooth, suggest
 from scena.training.schedules.rate_trials import VALIDATIONS, Trials
+from scena.training.steps import stacked
 from scena.training.trigger import Trigger
 
 logger = logging.getLogger(__name__)

@@ -9,13 +9,13 @@ import numpy as np
 
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.state.variables import global_seed_variables
+from scena.model.state.randomness import global_seed_variables
 from scena.model.tensorboard import split_results
 from scena.terminal import Move
 from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.checkpoint.state import describe_variables, read_variables, variable_groups, write_variables
-from scena.training.loop import BLOCK_SECONDS, LONGEST_BLOCK, stacked
 from scena.training.run import TrainingRun
+from scena.training.steps import BLOCK_SECONDS, LONGEST_BLOCK, stacked
 
 VALIDATIONS = 4
 """In each training, at equal distances."""

@@ -29,13 +29,7 @@ from scena.training.schedules.params import (
 
 
 class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Base of the schedules: warm-up, offset and the conversion of steps to epochs. A subclass implements `fraction`.
-
-    Args:
-        params: the schedule's parameters.
-        steps_per_epoch: batches in one epoch.
-        epochs: epochs of the whole training.
-    """
+    """Base of the schedules: warm-up, offset and the conversion of steps to epochs. A subclass implements `fraction`."""
 
     momentum: Any = None
     """A function of the step, if the schedule changes the momentum too."""
@@ -77,7 +71,6 @@ class ScenaSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return whole + ops.cast(after % self.steps_per_epoch, "float32") / self.steps_per_epoch
 
     def get_config(self) -> dict[str, Any]:
-        """The plain values of this schedule."""
         return {"lr": self.lr, "steps_per_epoch": self.steps_per_epoch, "epochs": self.epochs}
 
 
@@ -91,7 +84,6 @@ class ExponentialDecaySchedule(ScenaSchedule):
     params: ExponentialDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """decay ^ epoch."""
         return ops.maximum(ops.power(self.params.decay, epoch), self.params.min_fraction)
 
 
@@ -101,7 +93,6 @@ class StepDecaySchedule(ScenaSchedule):
     params: StepDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """decay ^ number of changes."""
         return ops.maximum(ops.power(self.params.decay, ops.floor(epoch / self.params.every)), self.params.min_fraction)
 
 
@@ -111,7 +102,6 @@ class StepListDecaySchedule(ScenaSchedule):
     params: StepListDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """decay ^ number of boundaries passed."""
         passed = ops.zeros_like(epoch)
         for boundary in self.params.boundaries:
             passed = passed + ops.cast(epoch >= boundary, "float32")
@@ -124,7 +114,6 @@ class ListedRatesSchedule(ScenaSchedule):
     params: ListedRates
 
     def fraction(self, epoch: Any) -> Any:
-        """The entry of the epoch."""
         factors = ops.convert_to_tensor(self.params.factors, "float32")
         last = len(self.params.factors) - 1
         return ops.take(factors, ops.minimum(ops.cast(ops.floor(epoch), "int32"), last))
@@ -136,7 +125,6 @@ class PolynomialDecaySchedule(ScenaSchedule):
     params: PolynomialDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """end + (1 - end) · (1 - time) ^ power."""
         time = ops.minimum(epoch / (self.params.decay_epochs or self.length), 1.0)
         end = self.params.end_fraction
         return end + (1 - end) * ops.power(1 - time, self.params.power)
@@ -148,7 +136,6 @@ class InverseTimeDecaySchedule(ScenaSchedule):
     params: InverseTimeDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """1 / (1 + decay · epoch / every), the quotient rounded down for a staircase."""
         time = epoch / self.params.every
         return 1 / (1 + self.params.decay * (ops.floor(time) if self.params.staircase else time))
 
@@ -159,7 +146,6 @@ class CosineDecaySchedule(ScenaSchedule):
     params: CosineDecay
 
     def fraction(self, epoch: Any) -> Any:
-        """From 1 to alpha."""
         time = ops.minimum(epoch / (self.params.decay_epochs or self.length), 1.0)
         return _cosine(1.0, self.params.alpha, time)
 
@@ -217,7 +203,6 @@ class FlatAndAnnealSchedule(ScenaSchedule):
     params: FlatAndAnneal
 
     def fraction(self, epoch: Any) -> Any:
-        """1, then from 1 to alpha."""
         time = ops.minimum(epoch / self.length, 1.0)
         flat = self.params.flat
         return _cosine(1.0, self.params.alpha, ops.maximum(time - flat, 0.0) / (1 - flat))

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from scena.errors import ModelError
-from scena.model.hub.inspect import check_saved_model, resolve_handle, suspicious_operations, trusting
+from scena.model.hub.inspect import check_saved_model, resolve_handle, suspicious_operations, trust_saved_models
 from scena.model.hub.layer import FeatureClassifier, SavedModelFeatures
 
 SIZE = (4, 4, 3)
@@ -100,8 +100,11 @@ def test_models_that_reach_out_are_refused_unless_trusted(tmp_path: Path, make: 
     tf.saved_model.save(make(tmp_path), str(tmp_path / "model"))
     with pytest.raises(ModelError, match=f"its graph has .*{operation}.* It is loaded only with --trust"):
         SavedModelFeatures(tmp_path / "model", SIZE)
-    with trusting():
+    trust_saved_models()
+    try:
         check_saved_model(tmp_path / "model")
+    finally:
+        trust_saved_models(False)
     with pytest.raises(ModelError):
         check_saved_model(tmp_path / "model")
 

@@ -4,8 +4,8 @@ import pytest
 
 from scena.model.zoo import count_flops, create_network
 from scena.model.zoo.catalogue import MODELS
-from scena.model.zoo.counting import count_network
 from scena.model.zoo.params import AlgebraParams, BatchNorm, Framework, Leave, WayIn, WayOut
+from scena.model.zoo.request import count_network
 
 # All parameters at factor 1; those not in reference/zoo.md are what their papers and keras.applications give.
 TOTALS = {

@@ -11,7 +11,7 @@ import tensorflow as tf
 from PIL import Image
 
 from scena.commands.main import main
-from scena.model.hub.inspect import trusting
+from scena.model.hub.inspect import trust_saved_models
 from scena.model.zoo import create_network
 from scena.scenario.classification.params import PictureFilesParams
 from scena.scenario.classification.scenario import ClassificationScenario
@@ -113,8 +113,11 @@ def test_trust_is_given_anew_by_whoever_loads_an_export(
     monkeypatch.chdir(tmp_path)
     tf.saved_model.save(Writing(), "writing")
     params = small(tmp_path / "run", name="hub", handle="writing", factor=1, depth=None)
-    with trusting():
+    trust_saved_models()
+    try:
         ClassificationScenario.create_trainer(params).train()
+    finally:
+        trust_saved_models(False)
     (tmp_path / "left-behind").unlink()
     words = ["predict", "run/export", "--data.image_files", str(picture)]
     assert main(words) == 1

@@ -180,7 +180,7 @@ def test_rules_of_rates_are_checked() -> None:
     for wrong in ("encoder", "(=1", "x=fast", "x=-1"):
         with pytest.raises(ValueError, match="a rule of lr_factors is EXPRESSION=FACTOR"):
             SGD(lr_factors=[wrong])
-    with pytest.raises(TrainingError, match="'encoder' fits no weight. The weights are:\n  kernel"):
+    with pytest.raises(TrainingError, match="'encoder' matches no weight. The weights are:\n  kernel"):
         run(SGD(lr_factors=["encoder=0.1"]), [np.zeros(3)])
     variable = keras.Variable(START.astype("float32"), name="kernel")
     schedule = Constant(lr=0.1).create(1, 1)

@@ -10,9 +10,9 @@ from safetensors.numpy import save_file
 
 from scena.commands.main import main
 from scena.errors import TrainingError
+from scena.training.params import WarmStartParams
 from scena.training.prepare import prepare_run
-from scena.training.warmstart.params import WarmStartParams
-from scena.training.warmstart.warmstarter import WarmStarter, match
+from scena.training.warmstart import WarmStarter, match
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import KeepWeights, toy_params, train_toy
 

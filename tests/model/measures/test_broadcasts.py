@@ -6,8 +6,7 @@ import keras
 import pytest
 from keras import ops
 
-from scena.model.measures.op_graph import Shapes, trace
-from scena.model.measures.traced_checks import BATCH, accidental_pair
+from scena.model.measures.traced_checks import BATCH, Shapes, accidental_pair, trace
 
 SHAPES: Shapes = {
     "inputs": {"x": ((BATCH, 8), "float32")},

@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[dict[str, Hook], str]] = {
         {"sample_weights": lambda self, inputs, targets: {"squared": inputs["x"]}},
         (
             "Weighted.sample_weights: 'squared' must have one weight for each sample. Received: shape (None, 3). Weights within a "
-            "sample belong into Weighted.metrics or Weighted.loss."
+            "sample belong in Weighted.metrics or Weighted.loss."
         ),
     ),
     "weights of a Keras metric": (

@@ -21,9 +21,10 @@ from scena.model.state.archive import read_layer_file
 from scena.model.state.layer_state import Layers, LayerState, set_layer
 from scena.storage.run_layout import BEST, CHECKPOINTS, EXPORT, EXPORT_FILE, STATE_FILE
 from scena.storage.tensor_file import read_tensors
+from scena.training.checkpoint.format import read_checkpoint
 from scena.training.checkpoint.state import stored_layers
-from scena.training.checkpoint.store import CheckpointStore, LoadedCheckpoint, read_checkpoint
-from scena.training.warmstart.params import WarmStartParams
+from scena.training.checkpoint.store import CheckpointStore
+from scena.training.params import WarmStartParams
 
 if TYPE_CHECKING:
     from scena.scenario.scenario import ScenarioBase
@@ -113,14 +114,14 @@ class WarmStarter:
         return self.scenario.read_weights(place)
 
     def read_layers(self, path: Path) -> list[LayerState]:
-        """What layers keep beside their weights, such as vocabularies; empty if it is not stored there."""
+        """The state of layers besides their weights, such as vocabularies; empty if it is not stored there."""
         if type(self).read is not WarmStarter.read or type(self).apply is not WarmStarter.apply:
             return []  # only the custom reader knows what is stored there
         place = _place(path)
         if place.is_file():
             return []
         if (place / STATE_FILE).is_file():
-            return stored_layers(_loaded(place))
+            return stored_layers(read_checkpoint(place))
         return read_layer_file(place)
 
     def rename(self, path: str) -> str:
@@ -145,19 +146,18 @@ class WarmStarter:
         targets = [(weight.path, tuple(weight.shape)) for weight in weights]
         found = match(targets, [(path, tuple(array.shape)) for path, array in stored])
         for i, j in list(found.pairs.items()):
-            if _is_float(weights[i].dtype) != _is_float(stored[j][1].dtype):  # one of them is quantized
+            if ("float" in str(weights[i].dtype)) != ("float" in str(stored[j][1].dtype)):  # one of them is quantized
                 found.misfits[i] = found.pairs.pop(i)
         wanted = [self.wants(path) for path, _ in targets]
-        table = _table([(path, f"{weight.dtype} {tuple(weight.shape)}") for (path, _), weight in zip(targets, weights, strict=True)],
-                       stored, found, wanted)  # fmt: skip
+        table = _table(weights, stored, found, wanted)
         logger.info("Warm start from %s:\n%s", self.params.model, table)
         lacking = [i for i in [*found.missing, *found.misfits] if wanted[i]]
         loaded = [i for i in found.pairs if wanted[i]]
         if not loaded or (lacking and not self.params.allow_partial):
             problem = (
-                "no weight was found"
-                if not loaded
-                else f"{len(lacking)} of {sum(wanted)} weights are missing or do not fit"
+                f"{len(lacking)} of {sum(wanted)} weights are missing or do not fit"
+                if loaded
+                else "no weight was found"
             )
             raise TrainingError(
                 f"Warm start from {self.params.model}: {problem}.\n{table}\nChoose weights with --warmstart.include, exclude and "
@@ -168,33 +168,32 @@ class WarmStarter:
         return found
 
     def apply_layers(self, layers: Layers) -> None:
-        """Sets what layers keep beside their weights, if it is stored and wanted. Call it after `apply`.
+        """Sets the state of layers besides their weights, if it is stored and wanted. Call it after `apply`.
 
         Raises:
-            TrainingError: a layer does not accept what is stored.
+            TrainingError: a layer does not accept its stored state.
         """
         assert self.params.model is not None
         stateful, states = list(layers.stateful().items()), self.read_layers(self.params.model)
         found = match([(path, ()) for _, (path, _) in stateful], [(self.rename(state.path), ()) for state in states])
-        taken = {}
+        taken = []
         for i, (place, (path, layer)) in enumerate(stateful):
             state = states[found.pairs[i]] if i in found.pairs and self.wants(path) else None
-            if state is not None and state.kind == type(layer).__name__ and (state.values or state.files):
-                taken[place] = state
-        for place, state in taken.items():
-            path, layer = layers.stateful()[place]
+            if state is None or state.kind != type(layer).__name__ or not (state.values or state.files):
+                continue
             try:
                 set_layer(path, layer, state)
             except ModelError as error:
                 raise TrainingError(
                     f"Warm start from {self.params.model}: {error}. Keep this layer as it is with --warmstart.exclude '{path}'."
                 ) from error
+            taken.append(place)
             logger.info("Warm start: %s has its stored state", path)
         layers.refresh(taken)
 
 
 def _place(path: Path) -> Path:
-    """The file, checkpoint or export with the weights; for a run, its best model, else its last one, else its newest checkpoint."""
+    """The file, checkpoint or export with the weights; of a run its best model, else its last one, else its newest checkpoint."""
     if (
         (path.suffix == ".safetensors" and path.is_file())
         or (path / STATE_FILE).is_file()
@@ -213,11 +212,6 @@ def _place(path: Path) -> Path:
     )
 
 
-def _loaded(path: Path) -> LoadedCheckpoint:
-    tensors, state = read_checkpoint(path)
-    return LoadedCheckpoint(int(state.progress.get("step", 0)), tensors, state)
-
-
 def stored_weights(path: Path) -> Weights | None:
     """The weights of a safetensors file or a checkpoint; None if the path is neither.
 
@@ -229,21 +223,16 @@ def stored_weights(path: Path) -> Weights | None:
             return sorted(read_tensors(path).items())
         except (OSError, ValueError, RecursionError, MemoryError) as error:
             raise TrainingError(f"--warmstart.model {path} cannot be read: {error}.") from error
-    return _checkpoint(path) if (path / STATE_FILE).is_file() else None
-
-
-def _checkpoint(path: Path) -> Weights:
-    _, tensors, state = _loaded(path)
+    if not (path / STATE_FILE).is_file():
+        return None
+    _, tensors, state = read_checkpoint(path)
     return [(entry.path, tensors[entry.key]) for entry in state.variables if entry.key.startswith("model/")]
 
 
-def _is_float(dtype: Any) -> bool:
-    return "float" in str(dtype)
-
-
-def _table(targets: list[tuple[str, str]], stored: Weights, found: Matching, wanted: list[bool]) -> str:
+def _table(weights: list[keras.Variable], stored: Weights, found: Matching, wanted: list[bool]) -> str:
     rows: list[Row] = []
-    for i, (path, shape) in enumerate(targets):
+    for i, weight in enumerate(weights):
+        path = weight.path
         if not wanted[i]:
             rows.append(("skipped", path, ""))
         elif i in found.pairs:
@@ -251,7 +240,8 @@ def _table(targets: list[tuple[str, str]], stored: Weights, found: Matching, wan
             rows.append(("loaded", path, "" if source == path else f"from {source}"))
         elif i in found.misfits:
             source, array = stored[found.misfits[i]]
-            rows.append(("does not fit", path, f"is {shape}, {source} is {array.dtype} {tuple(array.shape)}"))
+            ours, theirs = f"{weight.dtype} {tuple(weight.shape)}", f"{array.dtype} {tuple(array.shape)}"
+            rows.append(("does not fit", path, f"is {ours}, {source} is {theirs}"))
         else:
             rows.append(("missing", path, ""))
     rows += [("not used", stored[i][0], "") for i in found.unused]

@@ -1,1 +1,0 @@
-"""Starting a training from weights that were trained before."""
