@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from scena.display import visible
 from scena.errors import ScenaError
-from scena.terminal import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 

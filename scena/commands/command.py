@@ -117,7 +117,7 @@ class Command:
     def opened(cls, options: Any, given: list[str]) -> Self:
         """The command with these options, after the modules that they name have been imported."""
         if modules := getattr(options, "modules", None):
-            from scena.scenario.imports import import_modules
+            from scena.scenario.finding import import_modules
 
             import_modules(modules)
         return cls(options, given)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from scena import plugins
 from scena.backends.quiet import silence_tensorflow
+from scena.display import visible
 from scena.errors import ScenaError
-from scena.terminal import visible
 
 if TYPE_CHECKING:
     from scena.commands.command import Command

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from scena.display import one_line, terminal_width
 from scena.errors import ScenarioError
-from scena.terminal import one_line, terminal_width
 
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""

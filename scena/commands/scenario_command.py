@@ -7,8 +7,7 @@ from typing import Any
 
 from scena.commands.command import Command
 from scena.params import Params, param, root_of
-from scena.scenario.finding import AnyScenario, find_scenario
-from scena.scenario.imports import ImportOptions
+from scena.scenario.finding import AnyScenario, ImportOptions, find_scenario
 
 HEAVY = ("keras", "tensorflow")
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scena.terminal import visible
+from scena.display import visible
 
 MANY_ROWS = 20
 """A table with more rows scrolls in a box of its own, below its head."""

@@ -1,4 +1,4 @@
-"""Finding a scenario by the name a user types (`pkg.module`, `pkg.module:Class`, a folder or a `.py` file) or that a run stores.
+"""Finding a scenario by the name a user types (`pkg.module`, `pkg.module:Class`, a folder, a `.py` file) or that a run stores; `--import`.
 
 A name that a user types is imported. A name that a file stores must not decide what is executed: its module is imported only if it lies on
 the user's own path, outside the directory the name was read from, and if its source, read without running it, defines that scenario.
@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from scena.errors import ScenaError, ScenarioError, did_you_mean
+from scena.params import Params, ParamsError, param
 from scena.scenario.scenario import ScenarioBase
 
 PACKAGE = Path(__file__).parent.parent
@@ -77,6 +78,34 @@ def find_object(name: str) -> Any:
         raise ScenarioError(f"{module_name} has no {attribute!r}{did_you_mean(attribute, vars(module))}.")
     found = getattr(module, attribute)
     return None if isinstance(found, type) and issubclass(found, ScenarioBase) else found
+
+
+class ImportOptions(Params):
+    """`--import MODULE`: modules of the user's own whose classes can be chosen by name."""
+
+    modules: list[str] = param([], flat="import", help="modules to import first, for example with graphs of your own")
+
+
+def import_modules(modules: list[str]) -> None:
+    """Imports what `--import` names, so that the classes in it can be chosen.
+
+    Raises:
+        ParamsError: a name cannot be that of a module.
+        ScenarioError: a module cannot be imported.
+    """
+    use_current_folder()
+    for name in modules:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ParamsError(f"--import takes the names of modules, such as package.module. Received: {name!r}.")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ScenarioError(f"--import {name}: {error}.") from error
+        except (Exception, SystemExit) as error:
+            raise not_importable(f"--import {name}", error) from error
+        from scena.storage.code_fingerprints import note_import  # late: `--help` without --import does not need it
+
+        note_import(name)
 
 
 def use_current_folder() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from scena.data.params import RULES
+from scena.display import visible
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, build, short_name, subclasses, to_raw
 from scena.scenario.scenario import ScenarioBase
 from scena.storage.checksums import warn_if_changed, write_checked
 from scena.storage.code_fingerprints import noted_imports
-from scena.terminal import visible
 
 FORMAT = 1
 EXPORT_FORMAT = 2

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.command import Command
+from scena.display import counting
 from scena.params import Params, ParamsError, param, root_of
-from scena.scenario.finding import find_object, find_scenario
-from scena.scenario.imports import ImportOptions
+from scena.scenario.finding import ImportOptions, find_object, find_scenario
 from scena.storage.location import Location
-from scena.terminal import counting
 
 
 class ConvertOptions(ImportOptions):

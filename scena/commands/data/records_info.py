@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 
 from scena.commands.command import Command
+from scena.display import counting, visible
 from scena.params import Params, param
-from scena.terminal import counting, visible
 
 
 class InfoOptions(Params):

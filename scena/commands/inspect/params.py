@@ -8,8 +8,7 @@ from typing import Any, Literal
 from scena.commands.command import Command
 from scena.commands.output import text_table
 from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
-from scena.scenario.finding import AnyScenario, find_scenario
-from scena.scenario.imports import ImportOptions
+from scena.scenario.finding import AnyScenario, ImportOptions, find_scenario
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from scena.commands.command import Command
 from scena.commands.output import check_file
 from scena.params import ParamsError, dump_yaml, param, root_of
-from scena.scenario.imports import ImportOptions
+from scena.scenario.finding import ImportOptions
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 

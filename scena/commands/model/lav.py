@@ -178,7 +178,7 @@ def validate(
 
 
 def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers: list[Observer]) -> Any:
-    from scena.terminal import counting
+    from scena.display import counting
 
     def observe(name: str, sample: "Sample") -> None:
         for observer in observers:

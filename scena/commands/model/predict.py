@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from scena.commands.model_command import ModelCommand, ModelsOptions, try_data
 from scena.commands.output import check_file
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.display import visible
 from scena.errors import ScenarioError
 from scena.params import Params, param
 from scena.prediction.params import PredictorParams
-from scena.terminal import visible
 
 if TYPE_CHECKING:
     from scena.data.pipeline import DataPipeline
@@ -68,7 +68,7 @@ class Predict(ModelCommand):
 
 
 def _predict(predictor: Any, pipeline: "DataPipeline", out: Path | None) -> None:
-    from scena.terminal import counting
+    from scena.display import counting
 
     with counting("Predicting", pipeline.samples_per_epoch()) as advance, _Writer(predictor, out) as write:
         for sample in predictor.predict_pipeline(pipeline):

@@ -8,8 +8,7 @@ from typing import Any
 from scena.commands.command import Command
 from scena.commands.output import Results, check_file, print_results
 from scena.params import Params, param, root_of
-from scena.scenario.finding import AnyScenario
-from scena.scenario.imports import ImportOptions
+from scena.scenario.finding import AnyScenario, ImportOptions
 
 NOTHING = "There are no results: this scenario has no evaluator (evaluator_cls), and losses and metrics need the model: scena lav."
 

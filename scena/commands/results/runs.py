@@ -8,9 +8,9 @@ from typing import Any
 
 from scena.commands.command import Command
 from scena.commands.output import check_file, print_table
+from scena.display import one_line, terminal_width
 from scena.params import Params, ParamsError, param
 from scena.storage.run_layout import RUNS
-from scena.terminal import one_line, terminal_width
 
 
 class RunsOptions(Params):

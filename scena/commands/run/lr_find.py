@@ -25,8 +25,8 @@ class LrFind(ScenarioCommand):
         self.check_training()
         self.start()
         from scena.backends.base import backend
+        from scena.display import counting
         from scena.errors import TrainingError
-        from scena.terminal import counting
         from scena.training.schedules.rate_finder import find_rate
 
         backend().select_devices(self.trainer.device)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scena.display import one_line
 from scena.plots import new_figure
-from scena.terminal import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -39,8 +39,7 @@ def settings(scenario: Any, params: Any) -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Prints the answer for the flags of a training."""
     from scena.params import parse, parse_options, root_of
-    from scena.scenario.finding import find_scenario
-    from scena.scenario.imports import ImportOptions, import_modules
+    from scena.scenario.finding import ImportOptions, find_scenario, import_modules
 
     scenario = find_scenario(arguments[0])
     options, rest = parse_options(ImportOptions, arguments[1:])

@@ -49,7 +49,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
         """Loads the first weights that were asked for, and tries the smaller images of the first epochs."""
-        from scena.scenario.classification.starting import check_sizes, load_weights
+        from scena.scenario.classification.model import check_sizes, load_weights
 
         pipelines: ClassificationPipelines = trainer_params.gen
         check_sizes(built.root.graph.network, self.params.model.network, pipelines.train.sizes)

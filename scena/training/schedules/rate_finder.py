@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from scena.backends.selection import check_backend
+from scena.display import Move
 from scena.errors import TrainingError
 from scena.plots import draw_curves
-from scena.terminal import Move
 from scena.training.loop import stacked
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scena.display import Move
 from scena.model.state.variables import global_seed_variables
-from scena.terminal import Move
 from scena.training.checkpoint.state import describe_variables, read_variables, variable_groups, write_variables
 from scena.training.loop import BLOCK_SECONDS, LONGEST_BLOCK, stacked
 from scena.training.run import TrainingRun

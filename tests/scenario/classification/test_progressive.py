@@ -8,7 +8,7 @@ import pytest
 
 from scena.data.batch import Batch, Cursor
 from scena.errors import ModelError
-from scena.scenario.classification.growing import GrowingPictures, scaled_down, stage_size
+from scena.scenario.classification.data import GrowingPictures, scaled_down, stage_size
 from scena.scenario.classification.scenario import ClassificationScenario
 
 
