@@ -24,8 +24,7 @@ from scena.prediction.params import ServeParams
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
 from scena.prediction.serving.page import docs_page, model_page
-from scena.prediction.serving.payload import UploadedFile
-from scena.prediction.serving.requests import SampleRequest, TooManyPixelsError, read_request
+from scena.prediction.serving.payload import SampleRequest, TooManyPixelsError, UploadedFile, read_request
 from scena.prediction.serving.signature import ServedModel, Signature, schema_of
 
 
