@@ -77,8 +77,8 @@ class Command:
     # -------------------------------------------------------------------------------- what follows from the declaration
 
     @classmethod
-    def call(cls, words: list[str]) -> int:
-        """Runs the command with these words; returns its exit status."""
+    def call(cls, words: list[str], *, check_only: bool = False) -> int:
+        """Runs the command with these words, or only reads them; returns its exit status."""
         own, _ = cls.split(words)
         own, search = take_help(own)
         asked = search is not None
@@ -111,7 +111,7 @@ class Command:
             )
             return 0
         command.read(rest)
-        return command.run() or 0
+        return 0 if check_only else command.run() or 0
 
     @classmethod
     def opened(cls, options: Any, given: list[str]) -> Self:

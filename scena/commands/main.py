@@ -85,14 +85,19 @@ BOTTOM = """Examples:
 SCENA_LOG_LEVEL (debug, info, warning, error) sets how much is logged."""
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Runs `scena` with these arguments (default: the process's) and returns its exit status."""
+def main(argv: list[str] | None = None, *, check_only: bool = False) -> int:
+    """Runs `scena` with these arguments and returns its exit status.
+
+    Args:
+        argv: the arguments (default: the process's).
+        check_only: read them, with all errors about them, and do nothing.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         try:
-            return _main(list(sys.argv[1:] if argv is None else argv))
+            return _main(list(sys.argv[1:] if argv is None else argv), check_only)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
@@ -106,7 +111,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], check_only: bool) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from scena.commands.inspect.completion import answer_shell
 
@@ -123,7 +128,7 @@ def _main(words: list[str]) -> int:
         return 0
     name, rest = command_name(words)
     if name in command_names():
-        return _run(name, rest)
+        return _run(name, rest, check_only)
     if (group := [known for known in command_names() if known.startswith(f"{words[0]} ")]) and (
         not words[1:] or words[1] in ("-h", "--help")
     ):
@@ -196,11 +201,11 @@ def overview(only: Iterable[str] | None = None) -> str:
     return "\n".join(folded(text, help_width() - 1)[1:])
 
 
-def _run(name: str, words: list[str]) -> int:
+def _run(name: str, words: list[str], check_only: bool) -> int:
     silence_tensorflow()
     debugging = os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug"
     try:
-        return find_command(name).call(words)
+        return find_command(name).call(words, check_only=check_only)
     except ScenaError as error:
         message = f"{error.label}{error}"
         if error.label and debugging:

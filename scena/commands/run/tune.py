@@ -80,8 +80,11 @@ class Tune(ScenarioCommand):
             first = [*space.words(space.first()), f"--trainer.output_dir={output / TRIALS / '0000'}"]
             print(shown(["scena", "train", *words, *first]))
             return 0
+        made = scheduler.create()
+        if options.pruner != "none" and not hasattr(made, "make_channel"):
+            raise ParamsError(f"--pruner {options.pruner}: runs of this --scheduler cannot report before they end")
         study, storage = _study(scenario, options, space, words, output)
-        return _search(study, storage, space, words, output, options, scheduler.create())
+        return _search(study, storage, space, words, output, options, made)
 
 
 _DIRECTORIES = tuple(
@@ -163,7 +166,7 @@ def _search(
         wanted,
         options.metric,
         options.storage is None,
-        scheduler.make_channel,
+        getattr(scheduler, "make_channel", None),
     )
     try:
         with explaining_storage():

@@ -8,7 +8,6 @@ import logging
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -76,6 +75,8 @@ class LocalScheduler:
         grace: seconds that jobs have to end after Ctrl-C.
     """
 
+    make_channel = staticmethod(local_channel)
+
     def __init__(self, params: LocalParams, grace: float = GRACE) -> None:
         self.slots = make_slots(params.gpus, params.cpus, params.per_device)
         if params.gpus == ["auto"] and self.slots[0].name.startswith("gpu"):
@@ -86,10 +87,6 @@ class LocalScheduler:
         """Seconds that slots were busy, over all of them."""
         self._running: dict[str, Running] = {}
         self._requests = 0
-
-    def make_channel(self) -> tuple[socket.socket, str, list[int]]:
-        """A pair of sockets."""
-        return local_channel()
 
     def run(self, plan: Plan) -> None:
         """Runs until the plan has no more jobs.

@@ -5,13 +5,11 @@ import json
 import logging
 import math
 import os
-import socket
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.schedulers.base import Job, Running, Slot, local_channel
+from scena.experiments.schedulers.base import Job, MakeChannel, Running, Slot, local_channel
 from scena.experiments.search.space import SearchSpace, Value
 from scena.experiments.search.study import draw
 from scena.experiments.search.trial import METRIC, SOCKET, VALUES
@@ -24,7 +22,6 @@ from scena.training.stopping import TIME_IS_UP
 
 logger = logging.getLogger(__name__)
 
-MakeChannel = Callable[[], tuple[socket.socket, str, list[int]]]
 DIRECTORY, PRUNED = "directory", "pruned"
 _INTERRUPTED = (130, 143, TIME_IS_UP)
 
@@ -55,14 +52,24 @@ class Search:
         trials: how many trials the study should have in all.
         metric: the name of the value to search by; None for the model's own.
         own_storage: whether no other search keeps trials in this study.
-        make_channel: creates a socket for the reports of a trial, its address, and the descriptors that the trial inherits.
+        make_channel: creates the channel on which a trial reports; None: values are read from its history when it has ended.
     """
 
-    def __init__(self, study: Any, space: SearchSpace, command: list[str], output: Path, python: str, trials: int,
-                 metric: str | None = None, own_storage: bool = True, make_channel: MakeChannel | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        study: Any,
+        space: SearchSpace,
+        command: list[str],
+        output: Path,
+        python: str,
+        trials: int,
+        metric: str | None = None,
+        own_storage: bool = True,
+        make_channel: MakeChannel | None = local_channel,
+    ) -> None:
         self.study, self.space, self.command = study, space, command
         self.output, self.python, self.trials, self.metric = output, python, trials, metric
-        self.make_channel = make_channel or local_channel
+        self.make_channel = make_channel
         self.registry = RunRegistry(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
@@ -138,11 +145,14 @@ class Search:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
             file.write(f"$ {shown(command)}\n")
-        own, address, inherited = self.make_channel()
-        environment = {SOCKET: address, VALUES: json.dumps(chosen), "SCENA_RUN_ID": name}
-        if self.metric is not None:
-            environment[METRIC] = self.metric
-        return Job(name, command, log, environment, False, [lock, *inherited], own, address.rpartition(":")[2])
+        job = Job(name, command, log, {"SCENA_RUN_ID": name}, False, [lock])
+        if self.make_channel is not None:
+            job.channel, address, inherited = self.make_channel()
+            job.inherited += inherited
+            job.secret = address.rpartition(":")[2]
+            job.environment |= {SOCKET: address, VALUES: json.dumps(chosen)}
+            job.environment |= {METRIC: self.metric} if self.metric is not None else {}
+        return job
 
     def started(self, running: Running) -> None:
         """Logs the values of a trial."""
