@@ -6,10 +6,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.display import one_line, terminal_width
 from scena.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""
@@ -88,6 +91,27 @@ def check_file(flag: str, file: Path | None) -> None:
         raise ScenarioError(f"Cannot write to {flag} {file}: it is a folder.")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise ScenarioError(f"Cannot write to {flag} {file}: permission denied.")
+
+
+def check_plot(file: Path | None) -> None:
+    """Checks that a plot can be drawn and written to the file of --plot, before the work."""
+    if file is not None:
+        from scena.plots import check_suffix
+
+        check_suffix(file)
+        check_file("--plot", file)
+
+
+def write_plot(file: Path, figures: "dict[str, Figure]") -> None:
+    """Writes the figures of a validation to the file of --plot."""
+    from scena.plots import save_figures
+
+    if not figures:
+        raise ScenarioError(
+            "--plot: there is nothing to draw. Outputs are neither classes nor single numbers, and the evaluator has no plots()."
+        )
+    save_figures(file, figures)
+    print(f"Plot: {file}")
 
 
 def make_folder(flag: str, folder: Path) -> None:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scena.commands.output import make_folder
+from scena.commands.output import check_plot, make_folder, write_plot
 from scena.commands.run.live_runs import SchedulerRoot, SlotOptions, carry_out
 from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
 from scena.experiments.search.study import Pruner, Sampler
@@ -37,6 +37,9 @@ class TuneOptions(ScenarioOptions, SlotOptions):
     )
     study: str | None = param(None, help="the study's name in it (default: the name of OUTPUT)")
     seed: int | None = param(None, ge=0, lt=2**32, help="makes the draw of values repeatable")
+    plot: Path | None = param(
+        None, help="draw the values of the trials and the importance of the parameters into this file"
+    )
     dry_run: bool = param(False, help="check everything, print the first command line, and start nothing")
 
 
@@ -67,6 +70,7 @@ class Tune(ScenarioCommand):
         options, scenario = self.options, self.scenario
         if not options.search and options.space is None:
             raise ParamsError("choose what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
+        check_plot(options.plot)
         self.show_log()
         scheduler = options.scheduler(self.chosen)
         space = _space(root_of(trainer=self.default_trainer()), options, self.words)
@@ -177,7 +181,7 @@ def _search(
                 lambda running: _title(search),
                 lambda key: search.running[key].directory if key in search.running else None,
             )
-            return _report(study, space, search, output)
+            return _report(study, space, output, options.plot)
     finally:
         close_storage(storage)
 
@@ -187,8 +191,8 @@ def _title(search: Any) -> str:
     return counted or "no trial has ended yet"
 
 
-def _report(study: Any, space: Any, search: Any, output: Path) -> int:
-    from scena.experiments.search.plots import write_plots
+def _report(study: Any, space: Any, output: Path, plot: Path | None) -> int:
+    from scena.experiments.search.plots import overview, write_plots
     from scena.params import dump_yaml
     from scena.storage.durable import write_file
 
@@ -205,6 +209,8 @@ def _report(study: Any, space: Any, search: Any, output: Path) -> int:
     head = f"# trial {best.number} of {output}: {best.value:.6g}\n"
     write_file(output / BEST_PARAMS_FILE, head + dump_yaml(params, space.root))
     write_plots(study, output / PLOTS)
+    if plot is not None:
+        write_plot(plot, {"Search": overview(study)})
     print(f"best: trial {best.number}, {best.value:.6g}: " + " ".join(space.words(chosen)))
     print(
         f"parameters: {output / BEST_PARAMS_FILE}   plots: {output / PLOTS}   run: {best.user_attrs.get('directory')}"

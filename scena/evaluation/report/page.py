@@ -18,6 +18,7 @@ from scena.evaluation.report.plots import (
     curve_figures,
     history_figure,
     png,
+    scatter_figure,
     themed_svg,
 )
 from scena.model.tensorboard import plain_result
@@ -85,6 +86,8 @@ class Report:
             boxes.append(self._plot("Confusion matrix", figure, f"{key}confusion", wide=many))
             boxes.append(_class_table(matrix, names))
             boxes += [_confusion_table(matrix, names)] if many else []
+        elif collected.numbers:
+            boxes.append(self._plot("Predictions", scatter_figure(collected.numbers), f"{key}predictions"))
         if collected.scores:
             targets, scores = np.array(collected.targets), np.stack(collected.scores)
             for title, figure in curve_figures(targets, scores, names).items():

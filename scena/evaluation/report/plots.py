@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from scena.evaluation.evaluator import Evaluator
+    from scena.evaluation.report.collect import Collected
+
 MANY = 12
 """More classes than this: one curve over all classes."""
 NUMBERED = 20
@@ -33,6 +36,16 @@ _THEMED = {
     "#d62728": "var(--plot-3)", "#9467bd": "var(--plot-4)", "#8c564b": "var(--plot-5)", "#e377c2": "var(--plot-6)",
     "#7f7f7f": "var(--plot-7)", "#bcbd22": "var(--plot-8)", "#17becf": "var(--plot-9)",
 }  # fmt: skip
+
+
+def model_figures(collected: "Collected", evaluator: "Evaluator[Any]") -> "dict[str, Figure]":
+    """What `--plot` draws of a model: the confusion matrix of classes, or predicted numbers over targets; and the evaluator's plots."""
+    figures = {}
+    if collected.is_classes:
+        figures["Confusion matrix"] = confusion_figure(collected.confusion(), evaluator.class_names())
+    elif collected.numbers:
+        figures["Predictions"] = scatter_figure(collected.numbers)
+    return {**figures, **evaluator.plots()}
 
 
 def png(figure: "Figure") -> bytes:
@@ -143,6 +156,18 @@ def confusion_figure(matrix: np.ndarray, names: list[str]) -> "Figure":
             axes.text(
                 column, row, str(matrix[row, column]), ha="center", va="center", fontsize=9 if size <= MANY else 7
             )
+    return figure
+
+
+def scatter_figure(numbers: list[tuple[float, float]]) -> "Figure":
+    """Predictions over targets; what is right lies on the diagonal."""
+    figure = new_figure(4.8, 4.5)
+    axes = figure.add_subplot()
+    low, high = min(map(min, numbers)), max(map(max, numbers))
+    axes.plot([low, high], [low, high], color="#808080", linewidth=1)
+    axes.plot(*zip(*numbers, strict=True), ".", alpha=0.5)
+    axes.set(xlabel="target", ylabel="predicted")
+    _plain(axes)
     return figure
 
 

@@ -16,10 +16,11 @@ from tests.experiments.program import scena, start, stop, wait_for
 def test_trials_are_ordinary_runs_with_plots_and_the_best_parameters(tmp_path: Path) -> None:
     command = (
         "tune tests.toy --search model.units=2,6 learning_rate.lr=0.03 --sampler grid --direction max --output out "
-        "--cpus 0 1 --trainer.epochs 2 --trainer.random_seed 1"
+        "--cpus 0 1 --trainer.epochs 2 --trainer.random_seed 1 --plot search.svg"
     )
     done = scena(command, tmp_path)
-    assert "2 complete" in done.stderr and done.stdout.startswith("best: trial ")
+    assert "2 complete" in done.stderr and "\nbest: trial " in done.stdout
+    assert done.stdout.startswith("Plot: search.svg\n") and "best so far" in (tmp_path / "search.svg").read_text()
     out = tmp_path / "out"
     runs = [
         json.loads((out / f"trials/{name}/trainer_params.json").read_text())["trainer"] for name in ("0000", "0001")
