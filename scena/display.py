@@ -81,13 +81,7 @@ def reporting(title: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 def html_table(rows: Iterable[Sequence[Any]], heads: Sequence[str] = (), title: str = "") -> str:
-    """A table as HTML; cells are converted to text and escaped.
-
-    Args:
-        rows: the cells.
-        heads: the names of the columns.
-        title: what stands above.
-    """
+    """A table as HTML; cells are converted to text and escaped. `title` stands above."""
     head = f"<thead><tr>{''.join(f'<th>{_text(name)}</th>' for name in heads)}</tr></thead>" if heads else ""
     body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     caption = f"<caption>{_text(title)}</caption>" if title else ""

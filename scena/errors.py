@@ -61,12 +61,7 @@ class CheckpointError(TrainingError):
 
 
 class TrainingInterrupted(TrainingError):  # noqa: N818  (nothing went wrong)
-    """A training was stopped by a signal or a time limit after its state was saved.
-
-    Args:
-        message: what happened, and how to resume.
-        exit_status: the exit status of the program.
-    """
+    """A training was stopped by a signal or a time limit after its state was saved. The message says how to resume."""
 
     label = ""
 

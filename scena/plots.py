@@ -79,11 +79,8 @@ def draw_curves(
 
 
 def save_figures(path: Path, figures: "Mapping[str, Figure]") -> None:
-    """Writes figures into one file: a single one as it is, several side by side below their titles.
-
-    Args:
-        path: the file; its suffix decides the format (png, svg, pdf).
-        figures: what to write, by title.
+    """Writes figures, by title, into one file: a single one as it is, several side by side. Its suffix decides the format (png,
+    svg, pdf).
     """
     check_suffix(path)
     try:

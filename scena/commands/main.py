@@ -86,12 +86,7 @@ SCENA_LOG_LEVEL (debug, info, warning, error) sets how much is logged."""
 
 
 def main(argv: list[str] | None = None, *, check_only: bool = False) -> int:
-    """Runs `scena` with these arguments and returns its exit status.
-
-    Args:
-        argv: the arguments (default: the process's).
-        check_only: read them, with all errors about them, and do nothing.
-    """
+    """Runs `scena` with these arguments (default: the process's), or only reads them, and returns its exit status."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115

@@ -45,13 +45,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: 
 
 
 def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:
-    """Prints a table, and writes JSON if a file is given; with `-` only the JSON is printed.
-
-    Args:
-        results: what to show.
-        json_file: the file.
-        nothing: what is printed if there is no value at all.
-    """
+    """Prints a table, or the text `nothing`, and writes JSON if a file is given; with `-` only the JSON is printed."""
     from scena.model.tensorboard import plain_result  # late: it needs numpy, `--help` does not
 
     text = json.dumps(plain_result(results), indent=1, ensure_ascii=False)

@@ -35,11 +35,8 @@ class DumpError(ScenaError, ValueError):
 
 
 class DumpWriter:
-    """Writes predicted samples to a dump. Use it in a `with` block.
-
-    Args:
-        path: the file to write; `.gz` at its end compresses it.
-        header: what to note in the first line, for example the scenario and the models.
+    """Writes predicted samples to a dump; the header, for example scenario and models, goes into the first line. Use it in a `with`
+    block.
     """
 
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
@@ -65,12 +62,8 @@ class DumpWriter:
             self._file.close()
 
     def write(self, sample: Sample, model: str = "", data: str = "") -> None:
-        """Writes one sample.
-
-        Args:
-            sample: what is kept of it is everything that is not None.
-            model: which model predicted it, if there are several.
-            data: which list or part of the data it belongs to, if there are several.
+        """Writes what a sample holds, with the names of the model and of the part of the data it belongs to, where there are
+        several.
         """
         record: dict[str, Any] = {"model": model} if model else {}
         if data:

@@ -27,12 +27,7 @@ _CONDITION = re.compile(r"(?P<name>[^<>=!~]+?)\s*(?P<sign>>=|<=|!=|=|<|>|~)\s*(?
 
 
 def make_rows(runs: list[StoredRun], names: dict[str, str] | None = None) -> list[Row]:
-    """One row per run, with all columns to show, sort by or filter on.
-
-    Args:
-        runs: the runs.
-        names: the name of each directory (default: its path).
-    """
+    """One row per run, with all columns to show, sort by or filter on; `names` are those of directories, if not their paths."""
     return [
         {
             "run": (names or {}).get(str(run.directory), str(run.directory)),

@@ -181,12 +181,7 @@ def code(text: str) -> str:
 
 
 def tabs(key: str, panels: Mapping[str, str]) -> str:
-    """Panels of which one is shown; they are HTML, by the text of their tab.
-
-    Args:
-        key: makes the ids of the panels.
-        panels: the panels.
-    """
+    """Panels of which one is shown; they are HTML, by the text of their tab. `key` makes their ids."""
     if len(panels) == 1:
         return next(iter(panels.values()))
     buttons = "".join(

@@ -192,10 +192,6 @@ class DirectPath:
     """Pre- and post-processing of a few samples in the calling thread, with exactly the results of a pipeline.
 
     Processors are created once. They may keep state, so each thread has its own.
-
-    Args:
-        data: the data whose processors and specs are used.
-        mode: which processors apply, and whether there are targets.
     """
 
     def __init__(self, data: DataBase[Any], mode: PipelineMode) -> None:

@@ -117,15 +117,9 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
 
 
 def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None:
-    """Writes an export of the model with other parameters to a new directory.
+    """Writes an export of a model with changed parameters of its scenario to a new directory.
 
-    Args:
-        export: the model.
-        scenario_params: the parameters of its scenario, changed.
-        directory: the export directory to write.
-
-    Raises:
-        ScenarioError: the changed model has other weights, or the directory exists.
+    Raises ScenarioError if the changed model has other weights, or the directory exists.
     """
     if directory.exists():
         raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")

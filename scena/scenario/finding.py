@@ -260,12 +260,10 @@ def _choices(found: dict[str, AnyScenario], asked: str) -> str:
 
 
 def scenario_of(stored_name: str, directory: Path, explicit: str | None = None) -> AnyScenario:
-    """The scenario of a stored run.
+    """The scenario of a stored run: `explicit`, which a user named with --scenario, or else what the file says,
+    `package.module:Class`.
 
-    Args:
-        stored_name: what the stored file says, `package.module:Class`.
-        directory: where that file lies; nothing below it is imported.
-        explicit: the scenario a user named with `--scenario`, which is then taken.
+    Nothing below the directory that holds the file is imported.
     """
     if explicit is not None:
         return find_scenario(explicit)

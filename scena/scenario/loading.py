@@ -100,11 +100,8 @@ def load_export(directory: Path, scenario: type[ScenarioBase[Any, Any]]) -> Load
 
 
 def compare_code(exports: Sequence[LoadedExport], *, strict: bool = False) -> None:
-    """Warns, once for each source file, if exports were made with other code than today's.
-
-    Args:
-        exports: the models; those that were compared before are skipped.
-        strict: raise an error instead.
+    """Warns, once for each source file, if exports were made with other code than today's; with `strict` that is an error. Exports
+    that were compared before are skipped.
     """
     changes: dict[CodeChange, list[str]] = {}
     for export in exports:
@@ -153,11 +150,8 @@ def export_file(directory: Path) -> Path:
 
 
 def check_same_inputs(exports: Sequence[LoadedExport], mode: PipelineMode) -> None:
-    """Raises if two exports would prepare the same sample differently.
-
-    Args:
-        exports: the models, of one scenario.
-        mode: only processors of this mode count; another augmentation in training does not matter.
+    """Raises if two exports would prepare the same sample differently. Only processors of this mode count: another augmentation in
+    training does not matter.
     """
     first, *others = exports
     expected = _preparation(first.scenario.params.data, mode)

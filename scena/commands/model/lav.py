@@ -157,16 +157,7 @@ def validate(
     dump: "DumpWriter | None" = None,
     show: Show | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """The results by model and part of the data; several models run in one pass where they share their inputs.
-
-    Args:
-        scenario: the scenario of the models.
-        exports: the models.
-        params: how to validate.
-        source: what to validate on.
-        dump: takes each predicted sample.
-        show: called with the results of each model and part.
-    """
+    """The results by model and part of the data; several models run in one pass where they share their inputs."""
     groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
     results: dict[str, dict[str, Any]] = {}
     for group in groups:

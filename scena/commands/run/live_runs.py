@@ -67,14 +67,8 @@ def carry_out(
     title: Callable[[int], str],
     directory_of: Callable[[str], Path | None],
 ) -> None:
-    """Runs the jobs of a plan, with a live table of those that are running.
-
-    Args:
-        plan: the jobs; its `tick` is set.
-        scheduler: what runs them.
-        what: what a job is called.
-        title: the line above the table, given how many jobs are running.
-        directory_of: the directory of a job, by its key.
+    """Runs the jobs of a plan, whose `tick` is set, with a live table of those that are running; `title` gets their number,
+    `directory_of` the key of a job.
     """
     progress: dict[str, RunProgress] = {}
     started = time.monotonic()

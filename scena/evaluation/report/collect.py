@@ -39,12 +39,8 @@ class _ContradictionError(Exception):
 
 
 class Reading:
-    """One way to read classes from samples, and what was counted so.
-
-    Args:
-        target: the name of the target class.
-        scores: the name of a vector of probabilities, or of the single probability of class 1.
-        predicted: the name of the predicted class, if there is no vector.
+    """One way to read classes from samples, by the names of the target, of probabilities (a vector, or the one of class 1) and of
+    the predicted class; and what was counted so.
     """
 
     def __init__(self, target: str, scores: str | None, predicted: str | None) -> None:

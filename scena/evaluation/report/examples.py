@@ -11,14 +11,7 @@ from scena.pages.layout import Cell, card, escaped, table
 
 
 def example_list(key: str, title: str, examples: Sequence[Example], names: list[str]) -> str:
-    """The examples, in their order.
-
-    Args:
-        key: the id of the gallery.
-        title: the heading.
-        examples: what to show.
-        names: the names of the classes, if they are known.
-    """
+    """The examples, in their order; `key` is the id of the gallery."""
     images = [_images(example) for example in examples]
     cells = [_cells(example, shown, names) for example, shown in zip(examples, images, strict=True)]
     if not any(images):

@@ -32,13 +32,8 @@ CONFUSIONS = 10
 
 
 class Report:
-    """Collects the parts of a report and writes it.
-
-    Args:
-        directory: where `index.html` and the PNG files go.
-        title: the heading of the page.
-        lead: a sentence about the task, below the heading.
-        facts: names and values shown at the top: date, models, versions.
+    """Collects the parts of a report, and writes `index.html` and PNG files into a directory. `lead` is a sentence about the task;
+    `facts` are shown at the top.
     """
 
     def __init__(self, directory: Path, title: str, lead: str = "", facts: Mapping[str, Any] | None = None) -> None:
@@ -57,12 +52,7 @@ class Report:
         return html_table([*self.facts.items(), ("page", self.directory / "index.html")], title=self.title)
 
     def add_history(self, file: Path, run: str = "") -> None:
-        """The curves of the training, if its file is there.
-
-        Args:
-            file: the run's `history.csv`.
-            run: what the run is called, where there are several.
-        """
+        """The curves of a training, if its `history.csv` is there; `run` is its name, where there are several."""
         history = read_history(file)
         groups: dict[str, list[str]] = {}
         for name in dict.fromkeys(name for row in history for name in row):
@@ -106,12 +96,7 @@ class Report:
         self._section(name or "Model", f'<div class="stack">{"".join(parts)}</div>')
 
     def add_values(self, title: str, values: Mapping[str, Mapping[str, Any]]) -> None:
-        """Parameters, versions and the like in a table with a column for each model; values that differ are marked.
-
-        Args:
-            title: the heading.
-            values: nested values for each column.
-        """
+        """Parameters, versions and the like: a table with a column for each model, in which values that differ are marked."""
         columns = {name: dict(_flat(tree)) for name, tree in values.items()}
         names = list(dict.fromkeys(name for column in columns.values() for name in column))
         rows = [[name, *(column.get(name, "–") for column in columns.values())] for name in names]

@@ -56,11 +56,8 @@ def png(figure: "Figure") -> bytes:
 
 
 def themed_svg(figure: "Figure", name: str) -> str:
-    """A figure as SVG inside a page, in the colors of the page's theme.
-
-    Args:
-        figure: matplotlib's default colors are replaced, others stay.
-        name: different for each figure of a page; makes the ids inside.
+    """A figure as SVG inside a page: the page's theme replaces matplotlib's default colors. `name` makes the ids inside, so it
+    differs from figure to figure.
     """
     text = _svg(figure, name)
     if len(text) > LARGEST_SVG:

@@ -79,11 +79,7 @@ class VerificationEvaluator(Evaluator[VerificationParams]):
 
 
 def det_figure(curves: dict[str, ErrorRates]) -> "Figure":
-    """False rejects over false accepts; scores that are normally distributed give a straight line.
-
-    Args:
-        curves: the rates, by what the legend calls them.
-    """
+    """False rejects over false accepts of each curve; scores that are normally distributed give a straight line."""
     figure = new_figure(5, 5)
     axes = figure.add_subplot()
     for name, rates in curves.items():

@@ -26,13 +26,10 @@ MOST = 10_000
 
 
 def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) -> list[Slot]:
-    """The slots of some devices; without any, one on the CPU.
+    """The slots of some devices for `per_device` runs each; without any device, one on the CPU.
 
-    Args:
-        gpus: indices of GPUs, of which a run sees its own one only; ["auto"]: the first visible one, if there are no `cpus`;
-            ["none"]: none.
-        cpus: the number of CPU slots, or their indices; a run there sees no GPU.
-        per_device: runs at once on each.
+    GPUs are indices, of which a run sees its own one only; ["auto"] is the first visible one, if there are no `cpus`; ["none"] is
+    none. `cpus` is the number of CPU slots, or their indices; a run there sees no GPU.
     """
     if per_device < 1:
         raise ExperimentError(f"--per_device must be at least 1. Received: {per_device}.")
@@ -68,12 +65,7 @@ TICK = 0.25
 
 
 class LocalScheduler:
-    """Runs the jobs of a plan over slots.
-
-    Args:
-        params: which devices; each has slots for so many runs at once.
-        grace: seconds that jobs have to end after Ctrl-C.
-    """
+    """Runs the jobs of a plan over slots; they have `grace` seconds to end after Ctrl-C."""
 
     make_channel = staticmethod(local_channel)
 

@@ -49,12 +49,7 @@ def connect(address: str) -> Any:
 
 
 class RayScheduler:
-    """Runs the jobs of a plan on a cluster.
-
-    Args:
-        params: the cluster, and what each run needs of it.
-        grace: seconds that jobs have to end after Ctrl-C.
-    """
+    """Runs the jobs of a plan on a cluster; they have `grace` seconds to end after Ctrl-C."""
 
     at_once = 2
     """At least: nodes come and go."""

@@ -97,13 +97,7 @@ def _number(text: str) -> Value:
 
 
 class SearchSpace:
-    """The axes of a search over a tree of parameters.
-
-    Args:
-        axes: what varies.
-        root: the parameters as they are before the command line, the same as for a training.
-        flags: the flags that all trials have.
-    """
+    """The axes of a search over a tree of parameters: `root` as it is before the command line, and the flags that all trials have."""
 
     def __init__(self, axes: list[Axis], root: Params, flags: list[str]) -> None:
         self.axes, self.root, self.flags = axes, root, flags

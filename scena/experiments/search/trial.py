@@ -29,11 +29,7 @@ def trial_callbacks() -> list[Any]:
 
 
 class Channel:
-    """The trial's end of the socket.
-
-    Args:
-        address: the number of an inherited socket, or `HOST:PORT:SECRET` of a search on another machine.
-    """
+    """The trial's end of the socket: the number of an inherited one, or `HOST:PORT:SECRET` of a search on another machine."""
 
     def __init__(self, address: str) -> None:
         self._socket: socket.socket | None

@@ -56,13 +56,7 @@ class PlannedRun:
 
 
 class Experiment:
-    """The runs of a sheet, run by a scheduler.
-
-    Args:
-        runs: the runs.
-        output: where results, logs and records go.
-        python: the Python for `scena` and scripts.
-    """
+    """The runs of a sheet, run by a scheduler; results, logs and records go to `output`."""
 
     def __init__(self, runs: list[SheetRun], output: Path, python: str) -> None:
         self.output = output

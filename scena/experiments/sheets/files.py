@@ -17,12 +17,7 @@ TOP_KEYS = ("script", "params", "runs")
 
 
 def read_sheet(path: Path, name: str | None = None) -> list[SheetRun]:
-    """The runs that a file describes.
-
-    Args:
-        path: an `.xlsx`, `.csv`, `.yaml` or `.yml` file.
-        name: which sheet of an xlsx file; the first one by default.
-    """
+    """The runs that an `.xlsx`, `.csv` or `.yaml` file describes; `name` is the sheet of an xlsx file, the first one by default."""
     if not path.is_file():
         raise ExperimentError(f"There is no file {path}.")
     kind = path.suffix.lower()

@@ -38,11 +38,7 @@ class _Stored(msgspec.Struct):
 
 
 class RunRegistry:
-    """The records of a sheet's runs.
-
-    Args:
-        directory: where they are kept.
-    """
+    """The records of a sheet's runs in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -30,13 +30,8 @@ class Conversion(NamedTuple):
 
 
 class Converter:
-    """Converts the graphs of one model.
-
-    Args:
-        built: the model with its weights.
-        directory: where the files go.
-        inputs: a batch of real inputs that the check runs on.
-        tolerance: how far outputs may be apart; default: as the format says.
+    """Converts the graphs of a model. `inputs` is a batch of real samples for the check; `tolerance` is what the format says,
+    unless it is given.
     """
 
     def __init__(self, built: "BuiltModel", directory: Path, inputs: Arrays, *, tolerance: float | None = None) -> None:
@@ -86,14 +81,7 @@ class Converter:
 
 
 def compare(graph: keras.Model, converted: Run, inputs: Arrays, *, one_by_one: bool = False) -> dict[str, float]:
-    """How far each output of a converted model is from the original's, on the same inputs.
-
-    Args:
-        graph: the original.
-        converted: the converted model.
-        inputs: a batch of real inputs.
-        one_by_one: the converted model takes one sample at a time.
-    """
+    """How far each output of a converted model is from the original's on a batch of real inputs, which it may take one by one only."""
     size = len(next(iter(inputs.values())))
     chunks = (
         [{name: value[i : i + 1] for name, value in inputs.items()} for i in range(size)] if one_by_one else [inputs]

@@ -32,10 +32,6 @@ class Application(FastAPI):
     """Handles predictions directly, everything else through FastAPI.
 
     FastAPI's middleware and routing cost more than a small network, and a prediction needs neither.
-
-    Args:
-        service: answers the predictions.
-        more: the arguments of FastAPI.
     """
 
     def __init__(self, service: "Service", **more: Any) -> None:
@@ -51,13 +47,7 @@ class Application(FastAPI):
 
 
 class Service:
-    """State and handlers of the routes.
-
-    Args:
-        predictor: predicts the samples.
-        params: limits.
-        model: the names of the model.
-    """
+    """State and handlers of the routes."""
 
     def __init__(self, predictor: Any, params: ServeParams, model: ServedModel) -> None:
         self.model = model
@@ -194,13 +184,7 @@ class Service:
 
 
 def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastAPI:
-    """The service as an ASGI application.
-
-    Args:
-        predictor: predicts the samples.
-        params: limits.
-        model: the names of the model.
-    """
+    """The service as an ASGI application."""
     service = Service(predictor, params, model)
     name = model.name
 

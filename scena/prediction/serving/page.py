@@ -21,14 +21,7 @@ LINKS = {"/": "Try it", "/docs": "API", "/openapi.json": "OpenAPI", "/metrics": 
 
 
 def model_page(model: ServedModel, signature: Signature, origin: str, path: str) -> str:
-    """The page to try a model.
-
-    Args:
-        model: its names.
-        signature: its inputs and outputs.
-        origin: scheme, host and port of the service.
-        path: where the model answers there.
-    """
+    """The page to try a model, which answers at `path` of the service's `origin` (scheme, host and port)."""
     address = origin + path
     settings = {"path": path, "classNames": list(signature.class_names)}
     examples = {
@@ -59,12 +52,7 @@ def model_page(model: ServedModel, signature: Signature, origin: str, path: str)
 
 
 def docs_page(description: dict[str, Any], name: str) -> str:
-    """The routes of an OpenAPI description, with their schemas, each to be tried.
-
-    Args:
-        description: the content of `/openapi.json`.
-        name: the model's name.
-    """
+    """The routes of an OpenAPI description (the content of `/openapi.json`), with their schemas, each to be tried."""
     parts, contents = [], {}
     operations = [
         (path, method, route) for path, methods in description["paths"].items() for method, route in methods.items()

@@ -66,11 +66,8 @@ class SampleRequest:
     columns: bool = False
 
     def make(self, max_pixels: int, abandoned: threading.Event | None = None) -> list[Sample | Exception]:
-        """The samples, with an exception in place of each that cannot be created.
-
-        Args:
-            max_pixels: limit on the pixels of all images together; checked before anything is decoded.
-            abandoned: set when the client no longer waits.
+        """The samples, with an exception in place of each that cannot be created. The pixels of all images are counted before
+        anything is decoded; `abandoned` is set when the client no longer waits.
         """
         pixels = 0.0
         for content in self.files:
@@ -111,16 +108,7 @@ def _pixels(content: bytes) -> float:
 
 
 async def read_request(request: "Request", body: bytes, predictor: Any) -> SampleRequest:
-    """Parses a body: JSON, a form with files and values, or a file.
-
-    Args:
-        request: its content type decides.
-        body: read already, within its limits.
-        predictor: makes the samples.
-
-    Raises:
-        PayloadError: the body is none of these.
-    """
+    """Parses a body, by its content type: JSON, a form with files and values, or a file."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         return _of_form(await _form_parts(request, body), predictor)
@@ -265,13 +253,10 @@ def _form_value(part: FormPart) -> Any:
 
 
 def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], processed: bool) -> Sample:
-    """A sample from values of the model's inputs.
+    """A sample from a JSON value or an `UploadedFile` for each input of the model.
 
-    Args:
-        fields: a JSON value or an `UploadedFile` for each input.
-        specs: the inputs of the model.
-        processed: the scenario has processors for prediction: they get open files where their generator would give paths. Otherwise a file
-            is read as an image and resized to its input.
+    If the scenario has processors for prediction (`processed`), they get open files where their generator would give paths.
+    Otherwise a file is read as an image and resized to its input.
     """
     files = {name: value.name for name, value in fields.items() if isinstance(value, UploadedFile)}
     inputs = {
@@ -284,15 +269,7 @@ def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], proces
 
 
 def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], processed: bool) -> Sample:
-    """A sample from a single file.
-
-    Args:
-        content: the file.
-        name: its name, kept in the sample's meta.
-        specs: the inputs of the model.
-        processed: the scenario has processors for prediction: they get the file as they would get a path. Otherwise it is read as an
-            image and resized to the model's input.
-    """
+    """A sample from a single file, which is handled as in `sample_of_fields`; its name is kept in the sample's meta."""
     file = UploadedFile(content, name)
     if processed:
         return Sample(inputs=file, meta={"file": name})

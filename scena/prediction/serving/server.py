@@ -111,10 +111,9 @@ def _waiting(sockets: list[socket.socket]) -> bool:
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's protocol, with a limit for the time between the first byte of a request (or the connection) and its last header.
+    """uvicorn's protocol, with a limit for the seconds between the first byte of a request (or the connection) and its last header.
 
-    Args:
-        seconds: the limit; a slower client gets status 408, and its connection is closed.
+    A slower client gets status 408, and its connection is closed.
     """
 
     class TimedProtocol(HttpToolsProtocol):

@@ -228,12 +228,7 @@ def dtype_name(spec: ArraySpec) -> str:
 
 
 def type_text(schema: Mapping[str, Any], indent: str = "") -> str:
-    """A schema in short, for people: `{x: number[8]}`.
-
-    Args:
-        schema: those that this module makes.
-        indent: what lines begin with.
-    """
+    """A schema of this module in short, for people: `{x: number[8]}`."""
     if kinds := schema.get("anyOf") or schema.get("oneOf"):
         texts = list(dict.fromkeys(type_text(kind, indent) for kind in kinds))
         return f" or\n{indent}".join(texts) if any("\n" in text for text in texts) else " or ".join(texts)

@@ -65,13 +65,10 @@ class PictureFiles(RandomAccessGenerator[PictureFilesParams]):
 
 
 class GrowingPictures:
-    """Scales the images of whole batches to the size of their epoch.
+    """Scales the images of whole batches: in stage after stage of `stage_epochs` passes their longer side is that of `sizes`, then
+    they stay as they are.
 
     The size depends on nothing but the epoch of the batch, so a run that is resumed sees the same images.
-
-    Args:
-        sizes: the longer side of the images in each stage; the stage after the last has them as they are.
-        stage_epochs: how many passes over the data a stage has.
     """
 
     def __init__(self, sizes: list[int], stage_epochs: int) -> None:

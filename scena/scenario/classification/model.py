@@ -106,11 +106,7 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
 
 
 class Mixing(keras.layers.Layer):
-    """Mixup and cutmix: mixes each image of a batch with another one of it; the loss is mixed in the same shares.
-
-    Args:
-        params: which way of mixing, and how strongly.
-    """
+    """Mixup and cutmix: mixes each image of a batch with another one of it; the loss is mixed in the same shares."""
 
     def __init__(self, params: MixParams, **kwargs: Any) -> None:
         super().__init__(**kwargs)
