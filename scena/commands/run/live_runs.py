@@ -61,11 +61,7 @@ class SchedulerRoot(Params):
 
 
 def carry_out(
-    plan: Any,
-    scheduler: Any,
-    what: str,
-    title: Callable[[int], str],
-    directory_of: Callable[[str], Path | None],
+    plan: Any, scheduler: Any, what: str, title: Callable[[int], str], directory_of: Callable[[str], Path | None]
 ) -> None:
     """Runs the jobs of a plan, whose `tick` is set, with a live table of those that are running; `title` gets their number,
     `directory_of` the key of a job.

@@ -219,11 +219,7 @@ def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastA
     async def state() -> dict[str, Any]:
         return _STATE
 
-    @app.get(
-        f"/v1/models/{name}/metadata",
-        summary="Inputs and outputs",
-        responses=_answer(service.metadata()),
-    )
+    @app.get(f"/v1/models/{name}/metadata", summary="Inputs and outputs", responses=_answer(service.metadata()))
     async def metadata() -> dict[str, Any]:
         return service.metadata()
 

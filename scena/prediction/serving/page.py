@@ -24,10 +24,7 @@ def model_page(model: ServedModel, signature: Signature, origin: str, path: str)
     """The page to try a model, which answers at `path` of the service's `origin` (scheme, host and port)."""
     address = origin + path
     settings = {"path": path, "classNames": list(signature.class_names)}
-    examples = {
-        "curl": code(curl_example(signature, address)),
-        "Python": code(python_example(signature, address)),
-    }
+    examples = {"curl": code(curl_example(signature, address)), "Python": code(python_example(signature, address))}
     about = card("Ask from a program", tabs("example", examples)) + card(
         "Inputs and outputs", _signature_table(signature)
     )

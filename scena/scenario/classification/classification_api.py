@@ -57,11 +57,7 @@ STRATEGY = DECAY + "lr_params.strategy"
 STRATEGIES: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "exponential_decay": ("ExponentialDecay", {"decay": 0.9}, {}),
     "step_decay": ("StepDecay", {"per": "epoch"}, {"decay_rate": "decay", "drop_after_num_epoch": "every"}),
-    "step_decay_schedule": (
-        "StepListDecay",
-        {"per": "epoch"},
-        {"decay_rate": "decay", "drop_schedule": "boundaries"},
-    ),
+    "step_decay_schedule": ("StepListDecay", {"per": "epoch"}, {"decay_rate": "decay", "drop_schedule": "boundaries"}),
     "polynomial_decay": ("PolynomialDecay", {"per": "epoch"}, {"power": "power"}),
     "inverse_time_decay": (
         "InverseTimeDecay",
