@@ -83,13 +83,15 @@ class Command:
         own, search = take_help(own)
         asked = search is not None
         options, rest = parse_options(cls.options_class(), own, partial=True)
-        missing = next((field for field in cls.positional() if is_missing(options, field)), None)
+        missing = cls.missing(options)
         if missing is not None and search:  # `--help SCENARIO`
             own, search = [*search, *own], []
             options, rest = parse_options(cls.options_class(), own, partial=True)
-            missing = next((field for field in cls.positional() if is_missing(options, field)), None)
+            missing = cls.missing(options)
         if asked and missing is not None:
-            about = "\n\n".join(filter(None, [cls.about(), *_found(missing), cls._how_to_list()]))
+            usage = cls.usage().removesuffix(FLAGS)
+            all_flags = f"`{usage}--help` lists all flags." if cls.root is not Command.root else ""
+            about = "\n\n".join(filter(None, [cls.about(), *_found(missing), all_flags]))
             print_help(None, [], usage=cls.usage(), description=about, options=cls.options_class())
             return 0
         if missing is not None:
@@ -100,10 +102,9 @@ class Command:
             options, rest = parse_options(cls.options_class(), own)
         command = cls.opened(options, words)
         if asked:
-            default, flags = command.root(), command.with_project_file(rest, announce=False)
             print_help(
-                default,
-                flags,
+                command.root(),
+                command.with_project_file(rest, announce=False),
                 usage=command.usage(options),
                 description=command.description(),
                 options=type(options),
@@ -163,6 +164,11 @@ class Command:
         return [field for field in cls.options_class().__params__.values() if field.positional]
 
     @classmethod
+    def missing(cls, options: Params) -> Field | None:
+        """The first required argument that was not given."""
+        return next((field for field in cls.positional() if field.required and not getattr(options, field.name)), None)
+
+    @classmethod
     def usage(cls, given: Params | None = None) -> str:
         """`scena train SCENARIO [--flag value …]`, with those arguments that are given in the place of their names."""
         options = cls.options_class()
@@ -191,12 +197,6 @@ class Command:
         """The command of this name among the classes that were imported; the last one, if a module was imported again."""
         return next((found for found in reversed(list(_subclasses(cls))) if vars(found).get("name") == name), None)
 
-    @classmethod
-    def _how_to_list(cls) -> str:
-        """Where to find the flags that depend on the arguments."""
-        usage = cls.usage().removesuffix(FLAGS)
-        return f"`{usage}--help` lists all flags." if cls.root is not Command.root else ""
-
     # -------------------------------------------------------------------------------------------- what commands share
 
     def show_log(self) -> None:
@@ -217,11 +217,6 @@ class Command:
         load_tensorflow()
 
 
-def is_missing(options: Params, field: Field) -> bool:
-    """Whether a required argument was not given."""
-    return field.required and not getattr(options, field.name)
-
-
 def _subclasses(cls: type[Command]) -> Iterator[type[Command]]:
     for child in cls.__subclasses__():
         yield child
@@ -234,7 +229,5 @@ def _found(field: Field) -> list[str]:
         return []
     from scena.scenario.finding import list_scenarios
 
-    known = list_scenarios()
-    return [
-        "\n".join(["Scenarios found here:", *(f"  {name}" for name in known)]) if known else "No scenarios found here."
-    ]
+    known = [f"  {name}" for name in list_scenarios()]
+    return ["\n".join(["Scenarios found here:", *known]) if known else "No scenarios found here."]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scena import plugins
 from scena.backends.quiet import silence_tensorflow
 from scena.display import visible
-from scena.errors import ScenaError
+from scena.errors import ScenaError, did_you_mean
 
 if TYPE_CHECKING:
     from scena.commands.command import Command
@@ -129,15 +129,9 @@ def _main(words: list[str], check_only: bool) -> int:
     ):
         print(overview(group))
         return 0 if words[1:] else 2
-    from scena.errors import did_you_mean
-
     tried = " ".join(words[:2]) if group else name
-    print(
-        visible(
-            f"scena: error: there is no command {tried!r}{did_you_mean(tried, command_names())}. See scena --help."
-        ),
-        file=sys.stderr,
-    )
+    close = did_you_mean(tried, command_names())
+    print(visible(f"scena: error: there is no command {tried!r}{close}. See scena --help."), file=sys.stderr)
     return 2
 
 
@@ -178,15 +172,12 @@ def overview(only: Iterable[str] | None = None) -> str:
     from scena.params.cli.help import folded, help_width
 
     groups = dict(GROUPS.values())
-    known = {name for commands in groups.values() for name in commands}
-    if added := {
-        p.name: f"from {p.package}" for p in plugins.installed() if p.kind == "Command" and p.name not in known
-    }:
+    known = {name: line for commands in groups.values() for name, line in commands.items()}
+    added = {p.name: f"from {p.package}" for p in plugins.installed() if p.kind == "Command" and p.name not in known}
+    if added:
         groups["From other packages"] = added
     if only is not None:
-        groups = {
-            "Commands": {name: line for commands in groups.values() for name, line in commands.items() if name in only}
-        }
+        groups = {"Commands": {name: line for name, line in (known | added).items() if name in only}}
     width = max(len(name) for commands in groups.values() for name in commands) + 2
     blocks = [
         "\n".join([f"{title}:", *(f"  {name:<{width}}{line}" for name, line in commands.items())])

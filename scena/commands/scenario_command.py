@@ -55,8 +55,7 @@ class ScenarioCommand(Command):
 
     def root(self) -> Params:
         """The parameters of a training."""
-        root: Params = root_of(trainer=self.default_trainer())
-        return root
+        return root_of(trainer=self.default_trainer())
 
     def default_trainer(self) -> Any:
         """The parameters that flags change."""

@@ -50,8 +50,7 @@ class RecordsConvert(Command):
     def root(self) -> Params | None:
         if self.options.source is None or self.own is not None:
             return None
-        root: Params = root_of(trainer=find_scenario(self.options.source).default_trainer_params())
-        return root
+        return root_of(trainer=find_scenario(self.options.source).default_trainer_params())
 
     def read(self, words: list[str]) -> None:
         if (self.options.source is None) == (self.options.dataset is None):

@@ -4,7 +4,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Literal
 
-from scena.commands.command import Command, is_missing
+from scena.commands.command import Command
 from scena.errors import ScenaError
 from scena.params import Params, ParamsError, flag_completions, param, parse_options
 from scena.params.cli.command_line import is_flag, takes_many
@@ -75,7 +75,7 @@ def _arguments(command: type[Command], before: list[str], beginning: str) -> lis
         many = takes_many(cls.hints()[field.name])
         if (many and first == len(own)) or not getattr(options, field.name):
             found += [] if beginning.startswith("-") or first < len(own) else _values(cls, field, beginning)
-            if is_missing(options, field):
+            if field is command.missing(options):
                 return found or flag_completions(None, own, beginning, options=cls)
             break
     try:

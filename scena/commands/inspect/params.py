@@ -56,8 +56,7 @@ class ShowParams(Command):
         return scenario, description["scenario"], stored_params(description, scenario, self.stored)
 
     def root(self) -> Params:
-        root: Params = root_of(trainer=self.found[2])
-        return root
+        return root_of(trainer=self.found[2])
 
     def uses_project_file(self) -> bool:
         return self.stored is None

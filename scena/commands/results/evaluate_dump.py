@@ -42,8 +42,7 @@ class EvaluateDump(Command):
         return _stored(self.options.file, self.options.scenario)
 
     def root(self) -> Params:
-        root: Params = root_of(evaluator=self.stored[1].evaluator)
-        return root
+        return root_of(evaluator=self.stored[1].evaluator)
 
     def run(self) -> None:
         check_file("--json", self.options.json)

@@ -62,8 +62,7 @@ class Resume(Command):
         params.output_dir = directory  # the run may have been moved
         self.places = paths_outside(directory, params)
         forget_paths(params, self.places)
-        root: Params = root_of(trainer=params)
-        return root
+        return root_of(trainer=params)
 
     def run(self) -> None:
         directory, trainer, start = self.options.directory, self.params.trainer, self.options.checkpoint()

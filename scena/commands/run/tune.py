@@ -57,8 +57,7 @@ class Tune(ScenarioCommand):
     options: TuneOptions
 
     def root(self) -> Params:
-        root: Params = root_of(SchedulerRoot, trainer=self.default_trainer())
-        return root
+        return root_of(SchedulerRoot, trainer=self.default_trainer())
 
     def read(self, words: list[str]) -> None:
         """Keeps the flags for the trials: some of them may be right only together with searched values."""

@@ -109,5 +109,4 @@ def weights(given: int, wanted: int) -> Array:
     centres = (np.arange(wanted) + 0.5) * scale - 0.5
     distance = np.abs(np.arange(given)[None, :] - centres[:, None]) / max(scale, 1.0)
     share = np.maximum(0.0, 1.0 - distance)
-    matrix: Array = (share / share.sum(axis=1, keepdims=True)).astype(np.float32)
-    return matrix
+    return (share / share.sum(axis=1, keepdims=True)).astype(np.float32)
