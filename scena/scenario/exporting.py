@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scena.data.resource import export_resources
 from scena.errors import ConversionError, ScenarioError
 from scena.model.state.archive import write_layer_file
-from scena.scenario.stored import ExportParams, describe_export, read_description, write_description
+from scena.scenario.stored import ExportParams, describe, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
 from scena.storage.run_layout import EXPORT_FILE, MANIFEST, model_file
@@ -44,7 +44,7 @@ def write_export(
             _write_saved_models(aside, built, directory)
         write_description(
             aside / EXPORT_FILE,
-            describe_export(scenario, ExportParams(scenario_params, pipelines, params.trainer), **more),
+            describe(scenario, ExportParams(scenario_params, pipelines, params.trainer), **more),
         )
         seal_tree(aside)
         if check is not None:

@@ -12,7 +12,7 @@ from scena.data.params import RULES
 from scena.display import visible
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, build, short_name, subclasses, to_raw
-from scena.scenario.scenario import ScenarioBase
+from scena.scenario.finding import AnyScenario, scenario_of
 from scena.storage.checksums import warn_if_changed, write_checked
 from scena.storage.code_fingerprints import noted_imports
 
@@ -39,7 +39,7 @@ class ExportParams:
         record = {name: value for name, value in to_raw(trainer_params).items() if name not in _BUILT}
         return cls(trainer_params.scenario, trainer_params.gen, record)
 
-    def raw(self, scenario: type[ScenarioBase[Any, Any]]) -> dict[str, Any]:
+    def raw(self, scenario: AnyScenario) -> dict[str, Any]:
         """As they are stored."""
         whole = to_raw(scenario.trainer_params_cls()(scenario=self.scenario, gen=self.pipelines))
         return {"params": whole["scenario"], "pipelines": whole["gen"], "trainer": self.trainer}
@@ -48,26 +48,21 @@ class ExportParams:
 _BUILT = ("scenario", "gen")
 
 
-def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any) -> dict[str, Any]:
-    """What is stored about a run: the scenario's name, all parameters, and the versions that made it."""
+def describe(scenario: AnyScenario, params: "Params | ExportParams", **more: Any) -> dict[str, Any]:
+    """What is stored about a run, or about an export: the scenario's name, all parameters, and the versions that made it."""
+    if isinstance(params, ExportParams):
+        number, stored = EXPORT_FORMAT, params.raw(scenario)
+    else:
+        number, stored = FORMAT, {"trainer": to_raw(params)}
     return {
-        "format": FORMAT,
+        "format": number,
         "rules": RULES,
         "scenario": scenario.name(),
-        "trainer": to_raw(params),
-        **_made_with(),
+        **stored,
+        "imports": noted_imports(),
+        "versions": versions(),
         **more,
     }
-
-
-def describe_export(scenario: type[ScenarioBase[Any, Any]], params: ExportParams, **more: Any) -> dict[str, Any]:
-    """What is stored about an exported model."""
-    made = {**params.raw(scenario), **_made_with()}
-    return {"format": EXPORT_FORMAT, "rules": RULES, "scenario": scenario.name(), **made, **more}
-
-
-def _made_with() -> dict[str, Any]:
-    return {"imports": noted_imports(), "versions": versions()}
 
 
 def versions() -> dict[str, str]:
@@ -129,25 +124,39 @@ def joined(description: Any, path: Path) -> dict[str, Any]:
         or not isinstance(description.get("scenario"), str)
         or not isinstance(description.get("trainer"), dict)
     ):
-        raise ScenarioError(f"{path} is not a description of a run: it has no 'scenario' or no 'trainer' entry.")
+        raise ScenarioError(f"{path} does not describe a run: it has no 'scenario' or no 'trainer' entry.")
     if "params" not in description:
         return description
     parts = {"scenario": description["params"], "gen": description.get("pipelines")}
     return {**description, "trainer": {**description["trainer"], **parts}}
 
 
-def stored_export(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> ExportParams:
-    """The parameters of an export; only those that a prediction needs become objects."""
-    trainer = _without_former_class(description["trainer"], scenario)
-    record = {name: value for name, value in trainer.items() if name not in _BUILT}
+def read_training(path: Path, explicit: str | None = None) -> tuple[AnyScenario, dict[str, Any], Any]:
+    """The scenario (`explicit`, if a user named it), the description and the trainer parameters in the file of a run or an export."""
+    description = read_description(path)
+    scenario = scenario_of(description["scenario"], path.parent, explicit)
+    return scenario, description, stored_params(description, scenario, path)
+
+
+def stored_params(description: dict[str, Any], scenario: AnyScenario, path: Path) -> Any:
+    """The trainer parameters of a stored run, as an object."""
     try:
-        needed = build({name: trainer[name] for name in _BUILT if name in trainer}, scenario.trainer_params_cls())
+        return build(_without_former_class(description["trainer"], scenario), scenario.trainer_params_cls())
     except ParamsError as error:
         raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
-    return ExportParams(needed.scenario, needed.gen, record)
+    except RecursionError:
+        raise ScenarioError(f"{path}: its parameters are nested too deeply.") from None
 
 
-def _without_former_class(trainer: dict[str, Any], scenario: type[ScenarioBase[Any, Any]]) -> dict[str, Any]:
+def stored_export(description: dict[str, Any], scenario: AnyScenario, path: Path) -> ExportParams:
+    """The parameters of an export; only those that a prediction needs become objects."""
+    trainer = description["trainer"]
+    needed = {name: trainer[name] for name in _BUILT if name in trainer}
+    built = stored_params({**description, "trainer": needed}, scenario, path)
+    return ExportParams(built.scenario, built.gen, {name: trainer[name] for name in trainer if name not in _BUILT})
+
+
+def _without_former_class(trainer: dict[str, Any], scenario: AnyScenario) -> dict[str, Any]:
     """The parameters without the name of the scenario's params class if that was renamed, or replaced by `Scenario[Data, Model, …]`.
 
     The scenario decides about the class; its fields are checked as always.
@@ -167,18 +176,6 @@ def _imports_hint(description: dict[str, Any]) -> str:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         return ""
     return f" The run was made with --import {visible(' '.join(names))}; give that here, too."
-
-
-def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> Any:
-    """The trainer parameters of a stored run, as an object."""
-    try:
-        if not isinstance(description.get("trainer"), dict):
-            raise ScenarioError(f"{path} holds no parameters of a training.")
-        return build(_without_former_class(description["trainer"], scenario), scenario.trainer_params_cls())
-    except ParamsError as error:
-        raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
-    except RecursionError:
-        raise ScenarioError(f"{path}: its parameters are nested too deeply.") from None
 
 
 @functools.cache

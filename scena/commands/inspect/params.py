@@ -48,12 +48,10 @@ class ShowParams(Command):
         if self.stored is None:
             scenario = find_scenario(self.options.subject)
             return scenario, self.options.subject, scenario.default_trainer_params()
-        from scena.scenario.finding import scenario_of
-        from scena.scenario.stored import read_description, stored_params
+        from scena.scenario.stored import read_training
 
-        description = read_description(self.stored)
-        scenario = scenario_of(description["scenario"], self.stored.parent, self.options.scenario)
-        return scenario, description["scenario"], stored_params(description, scenario, self.stored)
+        scenario, description, params = read_training(self.stored, self.options.scenario)
+        return scenario, description["scenario"], params
 
     def root(self) -> Params:
         return root_of(trainer=self.found[2])

@@ -62,17 +62,14 @@ def _list(files: list[str]) -> None:
 def _save(path: Path, name: str, directory: Path, explicit: str | None) -> None:
     from scena.errors import ScenarioError
     from scena.params.files.sets import add_set
-    from scena.scenario.finding import scenario_of
-    from scena.scenario.stored import read_description, stored_params
+    from scena.scenario.stored import read_training
 
     stored = next((directory / file for file in (PARAMS_FILE, EXPORT_FILE) if (directory / file).is_file()), None)
     if stored is None:
         raise ScenarioError(
             f"{directory} is not the directory of a run: it has neither {PARAMS_FILE} nor {EXPORT_FILE}."
         )
-    description = read_description(stored)
-    scenario = scenario_of(description["scenario"], directory, explicit)
-    params = stored_params(description, scenario, stored)
+    scenario, description, params = read_training(stored, explicit)
     params.output_dir = None
     text = dump_yaml(root_of(trainer=params), root_of(trainer=scenario.default_trainer_params()))
     add_set(path, name, text, f"from {directory}: scena train {description['scenario']} --config {path}:{name}")

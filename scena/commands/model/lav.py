@@ -142,10 +142,10 @@ def _add_facts(report: "Report", exports: "list[LoadedExport]", source: DataGene
 
 def _new_dump(path: Path, exports: "list[LoadedExport]") -> "DumpWriter":
     from scena.evaluation.dump import DumpWriter
-    from scena.scenario.stored import describe_export
+    from scena.scenario.stored import describe
 
     models = [str(export.directory) for export in exports]
-    header = describe_export(type(exports[0].scenario), exports[0].params, models=models)
+    header = describe(type(exports[0].scenario), exports[0].params, models=models)
     return DumpWriter(path, {**header, "format": "scena-dump"})
 
 

@@ -84,14 +84,10 @@ def evaluate(path: Path, scenario: Any, *, plot: bool = False) -> "tuple[Results
 
 
 def _stored(path: Path, explicit: str | None) -> tuple[AnyScenario, Any]:
-    from scena.errors import ScenarioError
     from scena.evaluation.dump import read_header
     from scena.scenario.finding import scenario_of
     from scena.scenario.stored import joined, stored_export
 
-    header = read_header(path)
-    if not isinstance(header.get("trainer"), dict):
-        raise ScenarioError(f"{path} holds no parameters of a training.")
-    header = joined(header, path)
+    header = joined(read_header(path), path)
     scenario = scenario_of(header["scenario"], path, explicit)
     return scenario, stored_export(header, scenario, path).scenario
