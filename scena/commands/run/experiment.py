@@ -1,6 +1,7 @@
 """`scena experiment SHEET`: carries out the runs that a sheet describes."""
 
 import os
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -78,13 +79,11 @@ def _chosen(runs: list[Any], only: list[str]) -> list[Any]:
 
 
 def _print_plan(experiment: Any) -> None:
-    from scena.experiments.sheets.command_lines import shown
-
     for path in experiment.to_clean():
         print(f"# CLEANUP: rm -r {path}")
     for planned in experiment.runs:
         if planned.open:
-            print(shown(planned.command))
+            print(shlex.join(planned.command))
         else:
             print(f"# {planned.run.id}: {planned.state}{f' ({planned.note})' if planned.note else ''}")
 

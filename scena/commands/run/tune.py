@@ -1,5 +1,6 @@
 """`scena tune SCENARIO --search …`: searches over parameters; every trial is an ordinary run."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,8 @@ class Tune(ScenarioCommand):
         default = Path("tune", options.scenario.rpartition(".")[2].replace(":", "-"))
         output = options.output if options.output is not None else default
         if options.dry_run:
-            from scena.experiments.sheets.command_lines import shown
-
             first = [*space.words(space.first()), f"--trainer.output_dir={output / TRIALS / '0000'}"]
-            print(shown(["scena", "train", *words, *first]))
+            print(shlex.join(["scena", "train", *words, *first]))
             return 0
         made = scheduler.create()
         if options.pruner != "none" and not hasattr(made, "make_channel"):

@@ -85,6 +85,8 @@ def _without(words: list[str], flag: str) -> list[str]:
     return [*words[:place], *words[place + 2 :]]
 
 
-def shown(words: list[str]) -> str:
-    """A command line to paste into a shell."""
-    return shlex.join(words)
+def note_command(log: Path, words: list[str]) -> None:
+    """Begins the log of a run, or of its next attempt, with the command line to paste into a shell."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"$ {shlex.join(words)}\n")
