@@ -1,12 +1,16 @@
-"""What a command of `scena` is: one class declares it. Usage, help, errors and completion come from that declaration."""
+"""What a command of `scena` is: one class declares it. Usage, help, errors and completion come from that declaration.
+
+And the base of commands for a scenario; those for exported models have theirs in `model_command.py`.
+"""
 
 import os
 import sys
 import typing
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from scena.params import Params, ParamsError, Parsed, parse, parse_options
+from scena.params import Params, ParamsError, Parsed, param, parse, parse_options, root_of
 from scena.params.cli.command_line import (
     CONFIG,
     FLAGS,
@@ -19,12 +23,44 @@ from scena.params.cli.command_line import (
 )
 from scena.params.declare import Field
 
+if TYPE_CHECKING:
+    from scena.scenario.finding import AnyScenario
+
+HEAVY = ("keras", "tensorflow")
 PROJECT_FILE = "project.yaml"
 """The parameters of a project: read from the current folder by commands that start from a scenario's defaults."""
 
 
 class NoOptions(Params):
     """For commands without options."""
+
+
+class ImportOptions(Params):
+    """`--import MODULE`: modules of the user's own whose classes can be chosen by name."""
+
+    modules: list[str] = param([], flat="import", help="modules to import first, for example with graphs of your own")
+
+
+class WorkOptions(ImportOptions):
+    """What every command asks that builds a model."""
+
+    trust: bool = param(
+        False, help="load foreign SavedModels (--model.name hub) although their graphs work with files or run Python"
+    )
+
+
+class ScenarioOptions(ImportOptions):
+    """The scenario."""
+
+    scenario: str = param(
+        required=True,
+        positional="SCENARIO",
+        help="a module or package that defines a scenario (package.module, or package.module:Class), a folder, or a .py file",
+    )
+
+
+class TrainingOptions(ScenarioOptions, WorkOptions):
+    """The scenario of a command that builds its model."""
 
 
 class Command:
@@ -215,6 +251,52 @@ class Command:
             trust_saved_models()
         self.show_log()
         load_tensorflow()
+
+
+class ScenarioCommand(Command):
+    """A command for a scenario; its root has the scenario's default trainer parameters as `trainer`."""
+
+    options: ScenarioOptions
+
+    @cached_property
+    def scenario(self) -> "AnyScenario":
+        """The scenario that was named."""
+        from scena.scenario.finding import find_scenario
+
+        found = find_scenario(self.options.scenario)
+        heavy = [name for name in HEAVY if name in sys.modules]
+        if heavy and os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+            import logging
+
+            self.show_log()
+            logging.getLogger(__name__).debug(
+                "%s imports %s at its top: --help would be faster without.", found.__module__, " and ".join(heavy)
+            )
+        return found
+
+    def root(self) -> Params:
+        """The parameters of a training."""
+        return root_of(trainer=self.default_trainer())
+
+    def default_trainer(self) -> Any:
+        """The parameters that flags change."""
+        return self.scenario.default_trainer_params()
+
+    def uses_project_file(self) -> bool:
+        """Parameters of the project hold for every command that starts from a scenario's defaults."""
+        return True
+
+    @property
+    def trainer(self) -> Any:
+        """The trainer's parameters, as the flags set them."""
+        return self.params.trainer
+
+    def check_training(self) -> None:
+        """Finds what is wrong with the training before TensorFlow is loaded."""
+        from scena.training.checks.before_start import check_before_start
+
+        self.show_log()
+        check_before_start(self.trainer, fresh=True)
 
 
 def _subclasses(cls: type[Command]) -> Iterator[type[Command]]:

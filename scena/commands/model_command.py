@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from scena.backends.params import ComputeParams
-from scena.commands.command import Command
-from scena.commands.scenario_command import WorkOptions
+from scena.commands.command import Command, WorkOptions
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ScenarioError
 from scena.params import param
 from scena.scenario.finding import AnyScenario, scenario_of
-from scena.scenario.loading import LoadedExport, compare_code, export_file, load_export
-from scena.scenario.stored import read_description, version_line
+from scena.scenario.stored import LoadedExport, compare_code, export_file, load_export, read_description, version_line
 from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE
 
 logger = logging.getLogger(__name__)

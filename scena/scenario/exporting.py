@@ -19,8 +19,8 @@ from scena.storage.run_layout import saved_model as saved_model_folder
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
-    from scena.scenario.loading import LoadedExport
     from scena.scenario.scenario import ScenarioBase
+    from scena.scenario.stored import LoadedExport
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from scena.errors import ScenaError, ScenarioError, did_you_mean
-from scena.params import Params, ParamsError, param
+from scena.params import ParamsError
 from scena.scenario.scenario import ScenarioBase
 
 PACKAGE = Path(__file__).parent.parent
@@ -78,12 +78,6 @@ def find_object(name: str) -> Any:
         raise ScenarioError(f"{module_name} has no {attribute!r}{did_you_mean(attribute, vars(module))}.")
     found = getattr(module, attribute)
     return None if isinstance(found, type) and issubclass(found, ScenarioBase) else found
-
-
-class ImportOptions(Params):
-    """`--import MODULE`: modules of the user's own whose classes can be chosen by name."""
-
-    modules: list[str] = param([], flat="import", help="modules to import first, for example with graphs of your own")
 
 
 def import_modules(modules: list[str]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
     from scena.prediction.voting import MultiModelPredictor, Voter
-    from scena.scenario.loading import LoadedExport
+    from scena.scenario.stored import LoadedExport
     from scena.scenario.verifying import ExportCheck
     from scena.storage.code_fingerprints import Fingerprints
     from scena.training.trainer import Trainer
@@ -337,8 +337,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def read_weights(self, directory: Path) -> list[tuple[str, Any]]:
         """The weights of an export, of this scenario or of another one on the path, for a warm start."""
         from scena.scenario.finding import scenario_of
-        from scena.scenario.loading import load_export
-        from scena.scenario.stored import read_description
+        from scena.scenario.stored import load_export, read_description
 
         stored = str(read_description(directory / EXPORT_FILE)["scenario"])
         other = type(self) if stored == self.name() else scenario_of(stored, directory)
@@ -370,7 +369,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             export_dir: a run's `best` or `export` directory.
             params: batch size, device and so on.
         """
-        from scena.scenario.loading import opened
+        from scena.scenario.stored import opened
 
         params = check(params or cls.lav_params())
         loaded = opened(export_dir, cls)
@@ -388,7 +387,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.params import PipelineMode
         from scena.model.measures.voted import VotedMeasures
-        from scena.scenario.loading import check_same_inputs, compare_code, opened
+        from scena.prediction.voting import check_same_inputs
+        from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.lav_params())
         _select(params.device)
@@ -427,7 +427,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             runtime: the name of what runs the model, instead of `params.runtime`.
         """
         from scena.data.params import PipelineMode
-        from scena.scenario.loading import check_same_inputs, compare_code, opened
+        from scena.prediction.voting import check_same_inputs
+        from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.predictor_params())
         if runtime is not None:

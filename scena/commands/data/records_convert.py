@@ -5,10 +5,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
 from scena.display import counting
 from scena.params import Params, ParamsError, param, root_of
-from scena.scenario.finding import ImportOptions, find_object, find_scenario
+from scena.scenario.finding import find_object, find_scenario
 from scena.storage.location import Location
 
 

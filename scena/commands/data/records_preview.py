@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
+from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.params import ParamsError, param
 
 

@@ -5,10 +5,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
 from scena.commands.output import text_table
 from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
-from scena.scenario.finding import AnyScenario, ImportOptions, find_scenario
+from scena.scenario.finding import AnyScenario, find_scenario
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 

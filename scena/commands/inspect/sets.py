@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
 from scena.commands.output import check_file
 from scena.params import ParamsError, dump_yaml, param, root_of
-from scena.scenario.finding import ImportOptions
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.commands.output import text_table
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
 

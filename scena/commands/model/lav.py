@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scena.evaluation.dump import DumpWriter
     from scena.evaluation.report.collect import Collected
     from scena.evaluation.report.page import Report
-    from scena.scenario.loading import LoadedExport
+    from scena.scenario.stored import LoadedExport
 
 logger = logging.getLogger(__name__)
 
@@ -194,7 +194,7 @@ def _validate_part(
 
 
 def _share_inputs(exports: "list[LoadedExport]") -> bool:
-    from scena.scenario.loading import check_same_inputs
+    from scena.prediction.voting import check_same_inputs
 
     try:
         check_same_inputs(exports, PipelineMode.EVALUATION)

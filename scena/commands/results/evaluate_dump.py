@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
 from scena.commands.output import Results, check_file, check_plot, print_results, write_plot
 from scena.params import Params, param, root_of
-from scena.scenario.finding import AnyScenario, ImportOptions
+from scena.scenario.finding import AnyScenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
 """`scena lr-find SCENARIO`: tries learning rates in short trainings and suggests one."""
 
-from scena.commands.scenario_command import ScenarioCommand, TrainingOptions
+from scena.commands.command import ScenarioCommand, TrainingOptions
 from scena.training.schedules.params import RateFinderParams
 
 

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.commands.output import check_plot, make_folder, write_plot
 from scena.commands.run.live_runs import SchedulerRoot, SlotOptions, carry_out
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
 from scena.experiments.search.study import Pruner, Sampler
 from scena.params import Params, ParamsError, param, parse, root_of, take_part
 from scena.storage.run_layout import BEST_PARAMS_FILE, PLOTS, TRIALS
@@ -131,7 +131,7 @@ def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], ou
     }
     direction = options.direction
     if direction is None and find_study(storage, name) is None:
-        mode, best = ask(sys.executable, words)
+        mode, best = ask(sys.executable, options.scenario, options.modules, space.flags)
         if options.metric is not None and options.metric.removeprefix("val_").removeprefix("lav_") != best:
             raise ParamsError(
                 f"--metric {options.metric} needs --direction max or min: the model says {mode} for {best} only"
