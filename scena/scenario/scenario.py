@@ -198,37 +198,30 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def model_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the model's constructor, for example the size of the data's codec."""
-        del data
         return {}
 
     def graph_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the model's `create_graph`."""
-        del data
         return {}
 
     def root_graph_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the constructor of the model's `root_graph_cls`."""
-        del data
         return {}
 
     def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the evaluator's constructor."""
-        del data
         return {}
 
     def voter_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the voter's constructor."""
-        del data
         return {}
 
     def lav_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the constructor of LAV."""
-        del data
         return {}
 
     def predictor_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the predictor's constructor."""
-        del data
         return {}
 
     # ---- what a user asks for -----------------------------------------------------------------------------------------
@@ -242,10 +235,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         cls.check_params(params)
         scenario = cls(params.scenario)
-        (
-            scenario.evaluator_cls(),
-            cls.voter_params.implementation(),
-        )  # a misspelt `builds=` would only show after the training
+        scenario.evaluator_cls()  # a misspelt `builds=` of it, or of the voter, would only show after the training
+        cls.voter_params.implementation()
         return cls.trainer_cls()(params, scenario)
 
     @classmethod
@@ -290,7 +281,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             directory: the export directory to write or to replace.
             trainer_params: all parameters of the run, or those of another export.
             saved_model: also write TensorFlow's SavedModel (it can be added later with `complete_export`).
-            check: called with the directory before it is put in its place; what it raises keeps the export from appearing.
+            check: called with the directory before it is put in place; what it raises keeps the export from appearing.
             more: what else to note in `scenario.json`, for example the results.
         """
         from scena.scenario.exporting import write_export
@@ -311,13 +302,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def complete_export(
         self, built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None
     ) -> None:
-        """Adds the SavedModel to an export that was written without it.
-
-        Args:
-            built: the model in memory, which has the weights of the export meanwhile.
-            directory: the export.
-            check: called with the directory of the SavedModel before it is put in its place.
-        """
+        """Adds the SavedModel to an export that was written without it; meanwhile the model in memory has the export's weights."""
         from scena.scenario.exporting import complete_export
 
         complete_export(built, directory, check)

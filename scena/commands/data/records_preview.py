@@ -1,5 +1,6 @@
 """`scena records preview SCENARIO`: an image of samples as they are, and as training sees them."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ def preview_images(data: Any, gen: Any, options: PreviewOptions) -> list[tuple[A
     pipeline = data.create_pipeline(PipelineMode.TRAINING, gen.train.replace(**changes), source)
     indices = pipeline.indices()
     known: Any = generator
-    originals = list(_first(generator, options.samples)) if indices is None else [known[int(i)] for i in indices]
+    originals = (
+        list(islice(generator.generate(), options.samples)) if indices is None else [known[int(i)] for i in indices]
+    )
     rows = [[_image(sample.inputs)] for sample in originals]
     with pipeline.stream(repeat=True) as stream:
         for place in range(len(rows) * options.copies):
@@ -63,12 +66,6 @@ def preview_images(data: Any, gen: Any, options: PreviewOptions) -> list[tuple[A
         result.append((made[0] if original is None else original, f"sample {number}"))
         result += [(image, f"epoch {epoch}") for epoch, image in enumerate(made)]
     return result
-
-
-def _first(generator: Any, count: int) -> Any:
-    from itertools import islice
-
-    return islice(generator.generate(), count)
 
 
 def _image(inputs: Any, batched: bool = False) -> Any:

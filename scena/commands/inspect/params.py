@@ -40,7 +40,9 @@ class ShowParams(Command):
     @cached_property
     def stored(self) -> Path | None:
         """The file with the parameters of a run, if a run is meant."""
-        return next((path for path in _stored_files(Path(self.options.subject)) if os.path.isfile(path)), None)
+        path = Path(self.options.subject)
+        files = [path / PARAMS_FILE, path / EXPORT_FILE, *([path] if path.suffix == ".json" else [])]
+        return next((file for file in files if os.path.isfile(file)), None)
 
     @cached_property
     def found(self) -> tuple[AnyScenario, str, Any]:
@@ -69,10 +71,6 @@ class ShowParams(Command):
             print(draw_schedule(trainer, scenario(trainer.scenario).create_data(), self.options.plot))
             return
         print(_shown(self.parsed, root_of(trainer=scenario.default_trainer_params()), self.options, name))
-
-
-def _stored_files(path: Path) -> list[Path]:
-    return [path / PARAMS_FILE, path / EXPORT_FILE, *([path] if path.suffix == ".json" else [])]
 
 
 def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -> str:

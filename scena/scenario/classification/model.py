@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from scena.data.image.augment.params import NormalizeParams
@@ -42,7 +43,6 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
         return {**self._outputs(self.network(image, training=training)), "other_label": other, "share": share}
 
     def build_prediction_graph(self, inputs: Tensors) -> Tensors:
-        """The network."""
         return self._outputs(self.network(inputs["image"], training=False))
 
     def _outputs(self, logits: Any) -> Tensors:
@@ -69,7 +69,6 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
     best = ("max", "acc")
 
     def create_graph(self) -> ClassificationGraph:
-        """The chosen network."""
         weights, classes = self.params.class_weights, self.params.network.num_classes
         if weights and len(weights) != classes:
             raise ModelError(
@@ -78,7 +77,6 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
         return ClassificationGraph(self.params, name="graph")
 
     def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
-        del inputs
         loss = self._cross_entropy(targets["label"], outputs["logits"])
         if "share" in outputs:
             share = outputs["share"]
@@ -96,7 +94,6 @@ class ClassificationModel(ModelBase[ClassificationModelParams]):
         return loss
 
     def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
-        del inputs
         label, pred = targets["label"], outputs["pred"]
         measured = {"acc": keras.metrics.sparse_categorical_accuracy(label, pred)}
         for k in self.params.top_k:
@@ -148,14 +145,11 @@ class Mixing(keras.layers.Layer):
         return ops.abs(place - middle) < half
 
     def get_config(self) -> dict[str, Any]:
-        """The plain values of this layer."""
         return {**super().get_config(), "params": {"mixup": self.mixup, "cutmix": self.cutmix}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Mixing":
-        """Rebuilds the layer."""
-        config = dict(config)
-        return cls(MixParams(**config.pop("params")), **config)
+        return cls(MixParams(**config["params"]), **{key: value for key, value in config.items() if key != "params"})
 
 
 def check_sizes(network: Any, params: ClassificationNetworkParams, sizes: list[int]) -> None:
@@ -184,7 +178,7 @@ def check_sizes(network: Any, params: ClassificationNetworkParams, sizes: list[i
 
 
 def load_weights(network: keras.Model, params: ClassificationNetworkParams, pipelines: ClassificationPipelines) -> None:
-    """Sets the first weights, says what was set, and warns of images that are normalised in another way than theirs."""
+    """Sets the first weights, says what was set, and warns of images that are normalized in another way than theirs."""
     weights = str(params.weights)
     classifier = load_pretrained(network, weights)
     logger.info(
@@ -193,10 +187,10 @@ def load_weights(network: keras.Model, params: ClassificationNetworkParams, pipe
     application = MODELS[params.name].application
     theirs = weights == "imagenet" or (weights.endswith(".h5") and not weights.endswith(".weights.h5"))
     if application is not None and theirs:
-        _check_pictures(normalization_of(application), pipelines)
+        _check_normalization(normalization_of(application), pipelines)
 
 
-def _check_pictures(expected: ImageNormalization, pipelines: ClassificationPipelines) -> None:
+def _check_normalization(expected: ImageNormalization, pipelines: ClassificationPipelines) -> None:
     for name, pipeline in (("train", pipelines.train), ("val", pipelines.val)):
         found = [operation for operation in pipeline.augment if isinstance(operation, NormalizeParams)]
         if found and _near(found[0].mean, expected.mean) and _near(found[0].std, expected.std):
@@ -205,10 +199,8 @@ def _check_pictures(expected: ImageNormalization, pipelines: ClassificationPipel
             f"--{name}.augment.Normalize.{field} {' '.join(f'{value:.4g}' for value in values)}"
             for field, values in (("mean", expected.mean), ("std", expected.std))
         )
-        logger.warning("These weights were trained on images that are normalised in another way: %s", flags)
+        logger.warning("These weights were trained on images that are normalized in another way: %s", flags)
 
 
 def _near(values: list[float], expected: tuple[float, ...]) -> bool:
-    return len(values) == len(expected) and all(
-        abs(one - other) < 0.01 * abs(other) for one, other in zip(values, expected, strict=True)
-    )
+    return len(values) == len(expected) and np.allclose(values, expected, rtol=0.01, atol=0)

@@ -120,7 +120,7 @@ class ClassificationTrainParams(ImagePipelineParams):
 
 
 class ClassificationPipelines(ImagePipelines):
-    """Images by the name of a data set, in folders or as records; normalised by default."""
+    """Images by the name of a data set, in folders or as records; normalized by default."""
 
     __spellings__ = "scena.scenario.classification.classification_api:SPELLINGS"
 

@@ -61,5 +61,4 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
             keras.utils.set_random_seed(trainer_params.random_seed or 0)
 
     def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
-        """The names of the classes."""
         return {"names": data.params.class_names}
