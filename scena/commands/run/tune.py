@@ -67,31 +67,84 @@ class Tune(ScenarioCommand):
         self.words = self.with_project_file(words)
 
     def run(self) -> int:
-        options, scenario = self.options, self.scenario
+        options, root = self.options, root_of(trainer=self.default_trainer())
         if not options.search and options.space is None:
             raise ParamsError("choose what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
         check_plot(options.plot)
         self.show_log()
         scheduler = options.scheduler(self.chosen)
-        space = _space(root_of(trainer=self.default_trainer()), options, self.words)
+        space = _space(root, options, self.words)
         imports = ["--import", *options.modules] if options.modules else []
-        words = [options.scenario, *imports, *self.words]
+        command = ["scena", "train", options.scenario, *imports, *self.words]
         default = Path("tune", options.scenario.rpartition(".")[2].replace(":", "-"))
         output = options.output if options.output is not None else default
         if options.dry_run:
             first = [*space.words(space.first()), f"--trainer.output_dir={output / TRIALS / '0000'}"]
-            print(shlex.join(["scena", "train", *words, *first]))
+            print(shlex.join([*command, *first]))
             return 0
         made = scheduler.create()
         if options.pruner != "none" and not hasattr(made, "make_channel"):
             raise ParamsError(f"--pruner {options.pruner}: runs of this --scheduler cannot report before they end")
-        study, storage = _study(scenario, options, space, words, output)
-        return _search(study, storage, space, words, output, options, made)
+        return self._search(space, command, output, made)
+
+    def _search(self, space: Any, command: list[str], output: Path, scheduler: Any) -> int:
+        from scena.experiments.search import study as studies
+        from scena.experiments.search.search import Search
+
+        options = self.options
+        studies.import_optuna()
+        make_folder("--output", output)
+        storage = studies.open_storage(studies.storage_url(options.storage, output))
+        study = self._open_study(storage, space, command, output)
+        epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
+        study.sampler = studies.make_sampler(
+            options.sampler, options.seed, len(study.trials), parallel=scheduler.at_once > 1
+        )
+        study.pruner = studies.make_pruner(options.pruner, epochs, options.warmup)
+        wanted = 20 if options.trials is None else options.trials
+        if options.sampler == "grid":
+            total = studies.enqueue_grid(study, space)
+            wanted = total if options.trials is None else min(total, options.trials)
+        channel, own = getattr(scheduler, "make_channel", None), options.storage is None
+        search = Search(study, space, command, output, sys.executable, wanted, options.metric, own, channel)
+
+        def title(running: int) -> str:
+            counted = ", ".join(f"{count} {state}" for state, count in search.counts.items() if count)
+            return counted or "no trial has ended yet"
+
+        def directory_of(key: str) -> Path | None:
+            return search.running[key].directory if key in search.running else None
+
+        try:
+            with studies.explaining_storage():
+                carry_out(search, scheduler, "trial", title, directory_of)
+                return _report(study, space, output, options.plot)
+        finally:
+            studies.close_storage(storage)
+
+    def _open_study(self, storage: Any, space: Any, command: list[str], output: Path) -> Any:
+        from scena.experiments.search.objective import ask
+        from scena.experiments.search.study import find_study, open_study
+
+        options = self.options
+        name = options.study or output.absolute().name
+        description = {
+            "scenario": self.scenario.name(),
+            "search": {axis.name: axis.text for axis in space.axes},
+            "flags": command[3:],
+            "metric": options.metric or "",
+        }
+        direction = options.direction
+        if direction is None and find_study(storage, name) is None:
+            direction, best = ask(sys.executable, options.scenario, options.modules, space.flags)
+            if options.metric is not None and options.metric.removeprefix("val_").removeprefix("lav_") != best:
+                raise ParamsError(
+                    f"--metric {options.metric} needs --direction max or min: the model says {direction} for {best} only"
+                )
+        return open_study(storage, name, direction or "min", description)
 
 
-_DIRECTORIES = tuple(
-    f"trainer.{name}" for name in ("output_dir", "checkpoint_dir", "log_dir", "export_dir", "best_dir")
-)
+_DIRECTORIES = [f"trainer.{name}_dir" for name in ("output", "checkpoint", "log", "export", "best")]
 
 
 def _space(root: Any, options: TuneOptions, flags: list[str]) -> Any:
@@ -114,90 +167,14 @@ def _space(root: Any, options: TuneOptions, flags: list[str]) -> Any:
     return space
 
 
-def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], output: Path) -> tuple[Any, Any]:
-    from scena.experiments.search.objective import ask
-    from scena.experiments.search.space import describe
-    from scena.experiments.search.study import find_study, import_optuna, open_storage, open_study, storage_url
-
-    import_optuna()
-    make_folder("--output", output)
-    storage = open_storage(storage_url(options.storage, output))
-    name = options.study or output.absolute().name
-    description = {
-        "scenario": scenario.name(),
-        "search": describe(space.axes),
-        "flags": words[1:],
-        "metric": options.metric or "",
-    }
-    direction = options.direction
-    if direction is None and find_study(storage, name) is None:
-        mode, best = ask(sys.executable, options.scenario, options.modules, space.flags)
-        if options.metric is not None and options.metric.removeprefix("val_").removeprefix("lav_") != best:
-            raise ParamsError(
-                f"--metric {options.metric} needs --direction max or min: the model says {mode} for {best} only"
-            )
-        direction = mode
-    return open_study(storage, name, direction or "min", description), storage
-
-
-def _search(
-    study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions, scheduler: Any
-) -> int:
-    from scena.experiments.search.search import Search
-    from scena.experiments.search.study import (
-        close_storage,
-        enqueue_grid,
-        explaining_storage,
-        make_pruner,
-        make_sampler,
-    )
-
-    epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
-    study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), scheduler.at_once > 1)
-    study.pruner = make_pruner(options.pruner, epochs, options.warmup)
-    wanted = 20 if options.trials is None else options.trials
-    if options.sampler == "grid":
-        total = enqueue_grid(study, space)
-        wanted = total if options.trials is None else min(total, options.trials)
-    search = Search(
-        study,
-        space,
-        ["scena", "train", *words],
-        output,
-        sys.executable,
-        wanted,
-        options.metric,
-        options.storage is None,
-        getattr(scheduler, "make_channel", None),
-    )
-    try:
-        with explaining_storage():
-            carry_out(
-                search,
-                scheduler,
-                "trial",
-                lambda running: _title(search),
-                lambda key: search.running[key].directory if key in search.running else None,
-            )
-            return _report(study, space, output, options.plot)
-    finally:
-        close_storage(storage)
-
-
-def _title(search: Any) -> str:
-    counted = ", ".join(f"{count} {state}" for state, count in search.counts.items() if count)
-    return counted or "no trial has ended yet"
-
-
 def _report(study: Any, space: Any, output: Path, plot: Path | None) -> int:
     from scena.experiments.search.plots import overview, write_plots
     from scena.params import dump_yaml
     from scena.storage.durable import write_file
 
     states = [trial.state.name.lower() for trial in study.trials]
-    print(
-        ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)) or "no trials", file=sys.stderr
-    )
+    counted = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    print(counted or "no trials", file=sys.stderr)
     if "complete" not in states:
         print("No trial was completed, so there is no best one.", file=sys.stderr)
         return 1

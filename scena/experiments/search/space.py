@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from scena.errors import ExperimentError
 from scena.params import Params, ParamsError, parse
@@ -227,8 +226,3 @@ def ready_space(name: str, root: Params, flags: list[str]) -> list[Axis]:
             "--space depth_factor: this scenario has no network with a depth and a factor, such as MobileNetV2 or a ResNet of the zoo."
         )
     return [parse_axis(f"{places[0]}.depth=0.5,1,1.5,2"), parse_axis(f"{places[0]}.factor=1,2,4,8")]
-
-
-def describe(axes: list[Axis]) -> dict[str, Any]:
-    """The axes as plain data, to be stored with a study."""
-    return {axis.name: axis.text for axis in axes}
