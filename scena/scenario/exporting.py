@@ -128,7 +128,7 @@ def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None
     states = old.layers().read()
     new.layers().quantize(states)
     before, after = old.root.weights, new.root.weights
-    _check_shapes([tuple(weight.shape) for weight in before], [tuple(weight.shape) for weight in after], after)
+    _check_shapes(before, after)
     for source, target in zip(before, after, strict=True):
         target.assign(source.value)
     new.layers().set(states)
@@ -138,15 +138,15 @@ def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None
     scenario.export(new, directory, params, adapted_from=str(export.directory), **more)
 
 
-def _check_shapes(before: list[tuple[int, ...]], after: list[tuple[int, ...]], weights: list[Any]) -> None:
-    for place, (old, new) in enumerate(zip(before, after, strict=False)):
-        if old != new:
-            raise ScenarioError(
-                f"The weights do not fit the changed parameters: {weights[place].path} would have the shape {new}, but the stored one has "
-                f"{old}. Only parameters that keep the shapes of all weights can be changed."
-            )
-    if len(before) != len(after):
-        raise ScenarioError(
-            f"The weights do not fit the changed parameters: the changed model has {len(after)} weights, the stored one {len(before)}. "
-            "Only parameters that keep the shapes of all weights can be changed."
-        )
+def _check_shapes(before: list[Any], after: list[Any]) -> None:
+    for old, new in zip(before, after, strict=False):
+        if tuple(old.shape) != tuple(new.shape):
+            problem = f"{new.path} would have the shape {tuple(new.shape)}, but the stored one has {tuple(old.shape)}"
+            break
+    else:
+        if len(before) == len(after):
+            return
+        problem = f"the changed model has {len(after)} weights, the stored one {len(before)}"
+    raise ScenarioError(
+        f"The weights do not fit the changed parameters: {problem}. Only parameters that keep the shapes of all weights can be changed."
+    )

@@ -31,11 +31,8 @@ def find_scenario(name: str) -> AnyScenario:
     Raises:
         ScenarioError: nothing, or more than one scenario, has this name; the message lists what there is.
     """
-    use_current_folder()
     module, separator, class_name = name.partition(":")
-    if _is_path(module):
-        module = _put_on_path(Path(module))
-    return import_scenario(f"{module}{separator}{class_name}", asked=name)
+    return import_scenario(f"{_importable(module)}{separator}{class_name}", asked=name)
 
 
 def import_scenario(name: str, asked: str = "") -> AnyScenario:
@@ -46,17 +43,14 @@ def import_scenario(name: str, asked: str = "") -> AnyScenario:
     found = _scenarios_of(module)
     if class_name:
         if class_name not in found:
-            raise ScenarioError(f"{module.__name__} has no scenario {class_name!r}{_choices(found, class_name)}")
+            choices = did_you_mean(class_name, found) or f"; it has {', '.join(found) or 'none'}"
+            raise ScenarioError(f"{module.__name__} has no scenario {class_name!r}{choices}.")
         return found[class_name]
-    if len(found) != 1:
-        raise ScenarioError(
-            f"{module.__name__} defines {'several scenarios' if found else 'no scenario'}. "
-            + (
-                f"Say which: {', '.join(f'{asked}:{cls}' for cls in found)}."
-                if found
-                else "A scenario is a subclass of ScenarioBase."
-            )
-        )
+    if not found:
+        raise ScenarioError(f"{module.__name__} defines no scenario. A scenario is a subclass of ScenarioBase.")
+    if len(found) > 1:
+        choices = ", ".join(f"{asked}:{cls}" for cls in found)
+        raise ScenarioError(f"{module.__name__} defines several scenarios. Say which: {choices}.")
     return next(iter(found.values()))
 
 
@@ -66,10 +60,8 @@ def find_object(name: str) -> Any:
     Raises:
         ScenarioError: there is no such module, or it has nothing of that name.
     """
-    use_current_folder()
     module_name, _, attribute = name.rpartition(":")
-    if _is_path(module_name):
-        module_name = _put_on_path(Path(module_name))
+    module_name = _importable(module_name)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -160,17 +152,13 @@ def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:
             yield f"{prefix}{entry.stem}"
 
 
-def _is_path(name: str) -> bool:
-    return (
-        name.endswith(".py")
-        or os.sep in name
-        or name in (".", "..")
-        or (name.isidentifier() and os.path.isfile(Path(name, "scenario.py")))
-    )
-
-
-def _put_on_path(path: Path) -> str:
-    """Makes the file or folder importable under its natural name and returns that name."""
+def _importable(name: str) -> str:
+    """The name of a module that a user named, or of a file or folder, which is made importable under its natural name."""
+    use_current_folder()
+    here = name.isidentifier() and os.path.isfile(Path(name, "scenario.py"))
+    if not (here or name.endswith(".py") or os.sep in name or name in (".", "..")):
+        return name
+    path = Path(name)
     if path.is_dir():
         if not (path / "scenario.py").is_file():
             raise ScenarioError(f"The folder {path} has no scenario.py.")
@@ -247,10 +235,6 @@ def _scenarios_of(module: ModuleType) -> dict[str, AnyScenario]:
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, ScenarioBase) and value.__module__ == module.__name__
     }
-
-
-def _choices(found: dict[str, AnyScenario], asked: str) -> str:
-    return (did_you_mean(asked, found) or f"; it has {', '.join(found) or 'none'}") + "."
 
 
 def scenario_of(stored_name: str, directory: Path, explicit: str | None = None) -> AnyScenario:
