@@ -127,6 +127,6 @@ def set_up_console() -> None:
 
 
 def silence_others() -> None:
-    """Shows only errors of the packages that log what concerns nobody."""
+    """Shows only the errors of noisy packages."""
     for noisy in ("tensorflow", "absl", "h5py"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

@@ -105,11 +105,11 @@ def _side_by_side(figures: "Mapping[str, Figure]") -> "Figure":
 
     columns = min(len(figures), 3)
     whole = new_figure(6 * columns, 6 * math.ceil(len(figures) / columns))
-    for place, (title, figure) in enumerate(figures.items(), 1):
+    for index, (title, figure) in enumerate(figures.items(), 1):
         figure.set_dpi(PANEL_DPI)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-        axes = whole.add_subplot(math.ceil(len(figures) / columns), columns, place)
+        axes = whole.add_subplot(math.ceil(len(figures) / columns), columns, index)
         axes.imshow(canvas.buffer_rgba())
         axes.set_title(title.replace("$", r"\$"))  # which begins a formula
         axes.set_axis_off()

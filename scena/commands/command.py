@@ -98,7 +98,7 @@ class Command:
         raise NotImplementedError
 
     def description(self) -> str:
-        """What `--help` says first once all arguments are given."""
+        """The first paragraph of `--help` once all arguments are given."""
         return self.about()
 
     def uses_project_file(self) -> bool:
@@ -185,8 +185,8 @@ class Command:
     @classmethod
     def split(cls, words: list[str]) -> tuple[list[str], list[str]]:
         """The words of this command, and the command line of the one that it forwards to."""
-        place = next((i for i, word in enumerate(words) if word in cls.forwards), len(words))
-        return words[:place], words[place:]
+        start = next((i for i, word in enumerate(words) if word in cls.forwards), len(words))
+        return words[:start], words[start:]
 
     @classmethod
     def options_class(cls) -> type[Params]:
@@ -206,7 +206,7 @@ class Command:
 
     @classmethod
     def usage(cls, given: Params | None = None) -> str:
-        """`scena train SCENARIO [--flag value …]`, with those arguments that are given in the place of their names."""
+        """`scena train SCENARIO [--flag value …]`, with the given arguments in place of their names."""
         options = cls.options_class()
         words = ["scena", cls.name]
         for field in cls.positional():

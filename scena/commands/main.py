@@ -88,7 +88,7 @@ SCENA_LOG_LEVEL (debug, info, warning, error) sets how much is logged."""
 def main(argv: list[str] | None = None, *, check_only: bool = False) -> int:
     """Runs `scena` with these arguments (default: the process's), or only reads them, and returns its exit status."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this process
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         try:
@@ -204,7 +204,7 @@ def _run(name: str, words: list[str], check_only: bool) -> int:
         message, status = "error: something is nested too deeply (SCENA_LOG_LEVEL=debug shows where)", 1
     except KeyboardInterrupt:
         message, status = "interrupted", 130
-    except OSError as error:  # a file or folder that cannot be read or written, wherever it was
+    except OSError as error:  # a file or folder that cannot be read or written
         if debugging or error.filename is None:
             raise
         message, status = f"error: {error.filename}: {error.strerror}", 1

@@ -72,13 +72,13 @@ class StoredRun:
         return sum(row.get("seconds", 0.0) for row in self.history)
 
 
-def find_runs(places: list[Path]) -> list[Path]:
+def find_runs(folders: list[Path]) -> list[Path]:
     """The directories of runs among and below these paths, sorted by name."""
     found: dict[Path, None] = {}
-    for place in places:
-        if not place.is_dir():
-            raise ExperimentError(f"There is no directory {place}.")
-        found.update(dict.fromkeys(_search(place)))
+    for folder in folders:
+        if not folder.is_dir():
+            raise ExperimentError(f"There is no directory {folder}.")
+        found.update(dict.fromkeys(_search(folder)))
     return list(found)
 
 

@@ -35,7 +35,7 @@ def write_export(
     check: Callable[[Path], None] | None = None,
     **more: Any,
 ) -> None:
-    """Writes model, parameters and resources aside and, if a check does not object, puts them in place together."""
+    """Writes model, parameters and resources aside and, if a check passes, puts them in place together."""
 
     def fill(aside: Path) -> None:
         scenario_params, pipelines = export_resources([params.scenario, params.pipelines], aside)
@@ -108,7 +108,7 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
             check(aside)
         sync_tree(aside)
         add_checksums(directory, tree_checksums(aside), instead_of=[path.name for path in aside.iterdir()])
-        # the default graph comes last: its presence says that all are there
+        # the default graph comes last: once it is there, all are
         for path in sorted(aside.iterdir(), reverse=True):
             put_in_place(path, directory / path.name)
     finally:

@@ -222,7 +222,7 @@ def not_importable(name: str, error: BaseException) -> ScenaError:
         return error
     from scena.user_code import reason, user_line  # late: almost all modules can be imported
 
-    place = None if isinstance(error, SyntaxError) else user_line(error)  # a syntax error says it itself
+    place = None if isinstance(error, SyntaxError) else user_line(error)  # a syntax error names its line itself
     what = f"it ends the program ({reason(error)})" if isinstance(error, SystemExit) else reason(error)
     return ScenarioError(
         f"{name} cannot be imported: {what}{f', in {place}' if place else ''}. (SCENA_LOG_LEVEL=debug shows the traceback.)"

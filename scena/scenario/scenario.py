@@ -72,9 +72,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         return f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
-    def _argument(cls, place: int) -> Any:
-        """The parameter class that a subclass of this generic class named at this place."""
-        return concrete(type_argument(cls, _VARIABLES[place]))
+    def _argument(cls, index: int) -> Any:
+        """The parameter class that a subclass of this generic class named at this index."""
+        return concrete(type_argument(cls, _VARIABLES[index]))
 
     @classmethod
     def default_params(cls) -> TScenarioParams:
@@ -246,8 +246,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         Raises:
             ParamsError: a value is wrong, as the command line would say it.
         """
-        for place, name in enumerate(("scenario", "gen")):
-            expected, received = cls._argument(place), getattr(params, name, None)
+        for index, name in enumerate(("scenario", "gen")):
+            expected, received = cls._argument(index), getattr(params, name, None)
             if not isinstance(received, expected):
                 raise ParamsError(
                     f"{cls.__name__}.create_trainer expects trainer parameters whose {name} is {expected.__name__}, as "
@@ -314,7 +314,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         return ExportCheck(type(self), built, trainer_params.precision)
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
-        """Called when a training starts anew, before a warm start: set first weights here. The default does nothing.
+        """Called when a new training starts, before a warm start: set first weights here. The default does nothing.
 
         A resumed training does not call it, since its checkpoint has the weights.
         """

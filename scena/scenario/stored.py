@@ -305,7 +305,7 @@ def _changes(export: LoadedExport, *, strict: bool) -> list[CodeChange]:
 
 
 def export_file(directory: Path) -> Path:
-    """The description inside an export directory, or an error that says what is wrong with the directory."""
+    """The description inside an export directory, or an error that names what is wrong with the directory."""
     if not directory.is_dir():
         raise ScenarioError(
             f"There is no export directory {directory}. Give the 'best' or 'export' directory of a run."

@@ -62,7 +62,7 @@ def _service(options: DataServiceParams) -> int:
     config = service.DispatcherConfig(port=options.port, worker_addresses=[*here, *options.worker_addresses])
     try:
         server = service.DispatchServer(config)  # noqa: F841  (it serves as long as it is referred to)
-    except Exception as error:  # TensorFlow raises whatever gRPC says
+    except Exception as error:  # TensorFlow raises what gRPC reports
         raise DataServiceError(f"the dispatcher cannot listen on port {options.port}: {first_line(error)}") from None
     dispatcher = f"{options.host}:{options.port}"
     command = [sys.executable, *f"-m scena data-service --dispatcher {dispatcher} --ends_with_input --worker".split()]
@@ -104,7 +104,7 @@ def _worker(options: DataServiceParams) -> int:
     except Exception as error:
         raise DataServiceError(f"the worker at {options.worker} cannot start: {first_line(error)}") from None
     if options.ends_with_input:
-        sys.stdin.buffer.read()  # a pipe from the service, which ends with it, however it ends
+        sys.stdin.buffer.read()  # a pipe from the service, which closes when that ends
     else:
         server.join()
     return 0

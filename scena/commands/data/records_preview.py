@@ -57,8 +57,8 @@ def preview_images(data: Any, gen: Any, options: PreviewOptions) -> list[tuple[A
     )
     rows = [[_image(sample.inputs)] for sample in originals]
     with pipeline.stream(repeat=True) as stream:
-        for place in range(len(rows) * options.copies):
-            rows[place % len(rows)].append(_image(next(stream).inputs, batched=True))
+        for index in range(len(rows) * options.copies):
+            rows[index % len(rows)].append(_image(next(stream).inputs, batched=True))
     if not rows or rows[0][1] is None:
         raise ParamsError("the samples of this scenario hold no image: an input of shape (height, width[, 1 or 3]).")
     result: list[tuple[Any, str]] = []

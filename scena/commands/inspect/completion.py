@@ -64,8 +64,8 @@ def _arguments(command: type[Command], before: list[str], beginning: str) -> lis
     if forwarded:
         return suggest(forwarded, beginning)
     cls = command.options_class()
-    first = next((place for place, word in enumerate(own) if is_flag(word)), len(own))
-    last = next((place for place in range(len(own) - 1, -1, -1) if is_flag(own[place])), len(own))
+    first = next((index for index, word in enumerate(own) if is_flag(word)), len(own))
+    last = next((index for index in range(len(own) - 1, -1, -1) if is_flag(own[index])), len(own))
     try:
         options, _ = parse_options(cls, own, partial=True)
     except ParamsError:  # the last flag has no value yet

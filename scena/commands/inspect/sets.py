@@ -37,7 +37,7 @@ class Sets(Command):
             return
         path, colon, name = files[0].rpartition(":")
         if len(files) != 1 or not colon or not path or not name:
-            raise ParamsError(f"--from {directory} needs one place to save to: scena sets FILE:NAME --from RUN")
+            raise ParamsError(f"--from {directory} needs one set to save to: scena sets FILE:NAME --from RUN")
         check_file("the set", Path(path))
         _save(Path(path), name, directory, self.options.scenario)
         print(f"{path}: added the set {name}")

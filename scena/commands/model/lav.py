@@ -86,7 +86,7 @@ class Lav(ModelCommand):
         try_data(source, PipelineMode.EVALUATION, params.device)
         self.start()
         own_data = source == self.pipelines.val_gen()
-        self.tell_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
+        self.warn_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
         report = _new_report(options.report, exports, source) if options.report is not None else None
         figures: dict[str, Figure] = {}
 

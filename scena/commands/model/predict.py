@@ -61,7 +61,7 @@ class Predict(ModelCommand):
         limit = params.pipeline.limit
         if pipeline.samples_per_epoch() == limit:
             own_data = source == self.scenario.default_predict_source(self.pipelines)
-            self.tell_of_limit("pipeline.limit", "the first", limit, own_data=own_data)
+            self.warn_of_limit("pipeline.limit", "the first", limit, own_data=own_data)
         total = pipeline.samples_per_epoch()
         with counting("Predicting", total) as advance, _writing(predictor, self.options.out) as write:
             for sample in predictor.predict_pipeline(pipeline):

@@ -138,7 +138,7 @@ def clock(seconds: float | None) -> str:
 
 @contextmanager
 def live_table(make: Callable[[], Any]) -> Iterator[Callable[[], None]]:
-    """Keeps what `make` returns on the terminal; the yielded function draws it anew, at most twice a second."""
+    """Keeps what `make` returns on the terminal; the yielded function redraws it, at most twice a second."""
     if not sys.stderr.isatty():
         yield lambda: None
         return

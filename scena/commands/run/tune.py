@@ -30,7 +30,7 @@ class TuneOptions(ScenarioOptions, SlotOptions):
         None, help="the value to search by, such as val_loss (default: what the model calls best)"
     )
     direction: str | None = param(
-        None, choices=["max", "min"], help="whether more is better (default: what the model says)"
+        None, choices=["max", "min"], help="whether more is better (default: as for the model's `best`)"
     )
     output: Path | None = param(None, help="where everything goes (default: tune/SCENARIO)")
     storage: str | None = param(
@@ -139,7 +139,7 @@ class Tune(ScenarioCommand):
             direction, best = ask(sys.executable, options.scenario, options.modules, space.flags)
             if options.metric is not None and options.metric.removeprefix("val_").removeprefix("lav_") != best:
                 raise ParamsError(
-                    f"--metric {options.metric} needs --direction max or min: the model says {direction} for {best} only"
+                    f"--metric {options.metric} needs --direction max or min: the model's best is {direction} of {best}"
                 )
         return open_study(storage, name, direction or "min", description)
 

@@ -21,8 +21,8 @@ def example_list(key: str, title: str, examples: Sequence[Example], names: list[
     figures = "".join(_figure(shown, one) for shown, one in zip(images, cells, strict=True))
     orders = [("Confidence", "descending"), ("True", "ascending"), ("Predicted", "ascending")]
     buttons = "".join(
-        f'<button type="button" data-key="{name.lower()}" data-order="{order}" aria-pressed="{str(not place).lower()}">{name}</button>'
-        for place, (name, order) in enumerate(orders)
+        f'<button type="button" data-key="{name.lower()}" data-order="{order}" aria-pressed="{str(not index).lower()}">{name}</button>'
+        for index, (name, order) in enumerate(orders)
         if name in cells[0]
     )
     sorter = f'<span class="soft">Sort by</span><span data-sorts="{key}">{buttons}</span>' if buttons else ""

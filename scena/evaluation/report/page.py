@@ -100,7 +100,7 @@ class Report:
         columns = {name: dict(_flat(tree)) for name, tree in values.items()}
         names = list(dict.fromkeys(name for column in columns.values() for name in column))
         rows = [[name, *(column.get(name, "–") for column in columns.values())] for name in names]
-        marked = [place for place, row in enumerate(rows) if len(set(row[1:])) > 1]
+        marked = [index for index, row in enumerate(rows) if len(set(row[1:])) > 1]
         text = title if len(columns) == 1 or not marked else f"{title} ({len(marked)} differ)"
         body = details(text, table(["", *columns], rows, marked=marked, label=title))
         self._section("Details", body)
@@ -170,7 +170,7 @@ def _class_table(matrix: np.ndarray, names: list[str]) -> str:
         [class_cell(number, names), *(_share(value) for value in one[:3]), Cell(f"{one.support:,}", one.support)]
         for number, one in enumerate(scores)
     ]
-    means = [_share(_mean(one[place] for one in scores)) for place in range(3)]
+    means = [_share(_mean(one[index] for one in scores)) for index in range(3)]
     footer: list[Cell | str] = ["Mean", *means, Cell(f"{matrix.sum():,}", int(matrix.sum()))]
     head = ["Class", "Precision", "Recall", "F1", "Support"]
     return card("Classes", table(head, rows, sortable=True, footer=footer, label="Classes"))

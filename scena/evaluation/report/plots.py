@@ -184,9 +184,9 @@ def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> 
         return {}
     figures = {title: new_figure(4.8, 4.5) for title in ("Precision and recall", "Receiver operating characteristic")}
     precision, roc = (figure.add_subplot() for figure in figures.values())
-    for place, (name, truth, score) in enumerate(groups):
+    for index, (name, truth, score) in enumerate(groups):
         recall, precise, false_rate = curves(truth, score)
-        style = "-" if place < 10 else "--"  # there are ten colors
+        style = "-" if index < 10 else "--"  # there are ten colors
         area = float(np.sum(np.diff(recall) * precise[1:]))
         precision.plot(recall, precise, style, label=f"{name} {area:.3f}".strip())
         area = float(np.trapezoid(recall, false_rate))

@@ -99,20 +99,20 @@ class RayScheduler:
             self._fill(plan, selector)
             plan.tick(list(self._running.values()))
 
-    def _room(self) -> int:
-        """How many runs the nodes have room for."""
+    def _capacity(self) -> int:
+        """How many runs fit on the nodes."""
         if time.monotonic() - self._counted[0] > 1:
             nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
-            room = 0
+            capacity = 0
             for resources in nodes:
                 parts = [resources.get("CPU", 0) / self.cpus] if self.cpus else []
                 parts += [resources.get("GPU", 0) / self.gpus] if self.gpus else []
-                room += int(min(parts)) if parts else 1
-            self._counted = (time.monotonic(), room)
+                capacity += int(min(parts)) if parts else 1
+            self._counted = (time.monotonic(), capacity)
         return self._counted[1]
 
     def _fill(self, plan: Plan, selector: selectors.BaseSelector) -> None:
-        while not self._requests and len(self._running) < self._room():
+        while not self._requests and len(self._running) < self._capacity():
             slot = Slot("ray", {} if self.gpus else {"CUDA_VISIBLE_DEVICES": "-1"})
             job = plan.next_job(slot)
             if job is None:

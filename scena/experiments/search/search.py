@@ -177,7 +177,7 @@ class Search:
             own.pruned = own.pruned or bool(own.trial.should_prune())
             if own.pruned:
                 own.trial.set_user_attr(PRUNED, True)
-            with contextlib.suppress(OSError):  # it has ended meanwhile
+            with contextlib.suppress(OSError):  # it has ended
                 channel.sendall(json.dumps({"stop": own.pruned}).encode() + b"\n")
         return True
 

@@ -209,7 +209,7 @@ class SearchSpace:
             )
         step = axis.step or 1.0
         count = int((axis.high - axis.low) / step + 1e-9) + 1
-        numbers = [axis.low + step * place for place in range(count)]
+        numbers = [axis.low + step * index for index in range(count)]
         return [int(number) for number in numbers] if whole else list(numbers)
 
 
@@ -219,10 +219,10 @@ def ready_space(name: str, root: Params, flags: list[str]) -> list[Axis]:
         raise ExperimentError(f"--space {name}: there is one ready space, depth_factor.")
     tree = current_tree(root, flags)
     names = {node.name for node in Index(tree.raw, tree.cls).nodes}
-    places = [own.removesuffix(".depth") for own in names if own.endswith(".depth")]
-    places = sorted(place for place in places if f"{place}.factor" in names)
-    if not places:
+    owners = [own.removesuffix(".depth") for own in names if own.endswith(".depth")]
+    owners = sorted(owner for owner in owners if f"{owner}.factor" in names)
+    if not owners:
         raise ExperimentError(
             "--space depth_factor: this scenario has no network with a depth and a factor, such as MobileNetV2 or a ResNet of the zoo."
         )
-    return [parse_axis(f"{places[0]}.depth=0.5,1,1.5,2"), parse_axis(f"{places[0]}.factor=1,2,4,8")]
+    return [parse_axis(f"{owners[0]}.depth=0.5,1,1.5,2"), parse_axis(f"{owners[0]}.factor=1,2,4,8")]

@@ -79,10 +79,10 @@ def only_more_epochs(before: list[str], after: list[str]) -> bool:
 
 
 def _without(words: list[str], flag: str) -> list[str]:
-    place = words.index(flag) if flag in words else None
-    if place is None:
+    index = words.index(flag) if flag in words else None
+    if index is None:
         return [word for word in words if not word.startswith(f"{flag}=")]
-    return [*words[:place], *words[place + 2 :]]
+    return [*words[:index], *words[index + 2 :]]
 
 
 def note_command(log: Path, words: list[str]) -> None:

@@ -139,7 +139,7 @@ class Experiment:
                     planned.note = "waiting for its earlier process, which still runs"
                     logger.warning("Run %s: %s", planned.run.id, planned.note)
                 continue
-            if planned.note:  # it has ended meanwhile, and may be further than when the sheet was read
+            if planned.note:  # it has ended by now, and may be further than when the sheet was read
                 planned.note = ""
                 self._decide(planned)
                 if planned.state in (DONE, CHANGED):

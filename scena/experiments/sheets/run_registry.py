@@ -42,7 +42,7 @@ class RunRegistry:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError, RecursionError) as error:
-            raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run anew.") from error
+            raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run again.") from error
 
     def write(self, key: str, entry: Entry) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)

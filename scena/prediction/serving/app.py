@@ -132,7 +132,7 @@ class Service:
         return [refusal(outcome) if isinstance(outcome, Exception) else outcome for outcome in outcomes]
 
     async def _made(self, asked: SampleRequest) -> list[Sample | Exception]:
-        """The samples; files are decoded in a thread, so that other requests are handled meanwhile."""
+        """The samples; files are decoded in a thread, so that other requests do not wait."""
         if not asked.files:
             return asked.make(self.params.max_pixels)
         abandoned = threading.Event()
@@ -154,19 +154,19 @@ class Service:
         limit = self.params.max_body
         if int(request.headers.get("content-length") or 0) > limit:
             raise RefusedError(413, f"The request is larger than {limit} bytes.")
-        pieces, size = [], 0
+        chunks, size = [], 0
         try:
             async with asyncio.timeout(self.params.body_timeout):
-                async for piece in request.stream():
-                    size += len(piece)
+                async for chunk in request.stream():
+                    size += len(chunk)
                     if size > limit:
                         raise RefusedError(413, f"The request is larger than {limit} bytes.")
-                    pieces.append(piece)
+                    chunks.append(chunk)
         except TimeoutError:
             raise RefusedError(
                 408, f"The request did not arrive within {self.params.body_timeout:g} seconds."
             ) from None
-        return b"".join(pieces)
+        return b"".join(chunks)
 
     def metadata(self) -> dict[str, Any]:
         """Names, shapes and types of inputs and outputs."""

@@ -1,4 +1,4 @@
-"""The pages of the service, each in one piece: nothing is fetched from elsewhere."""
+"""The pages of the service, each self-contained: nothing is fetched from elsewhere."""
 
 import json
 from functools import cache
@@ -74,7 +74,7 @@ def docs_page(description: dict[str, Any], name: str) -> str:
 
 
 def _try_forms(signature: Signature) -> str:
-    """A place for a file, a form with a field for each input, or JSON: whatever the model takes, the most natural first."""
+    """A drop area for a file, a form with a field for each input, or JSON: what the model takes, the most natural first."""
     send = '<p><button class="main">Predict</button></p>'
     text = json.dumps(signature.example(), ensure_ascii=False)
     instance = (

@@ -223,7 +223,7 @@ def shape_text(spec: ArraySpec) -> str:
 
 
 def dtype_name(spec: ArraySpec) -> str:
-    """The type of the values as a person says it."""
+    """The type of the values, for people."""
     return "text" if spec.dtype.kind in "USO" else spec.dtype.name
 
 

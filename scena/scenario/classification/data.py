@@ -29,7 +29,7 @@ class ClassificationData(ImageData[ClassificationDataParams]):
     def create_pipeline(
         self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *, seed: int = 0
     ) -> DataPipeline:
-        """A pipeline that makes images of the full size; where they are smaller, `GrowingPictures` scales whole batches."""
+        """A pipeline that makes images of the full size; where they are smaller, `GrowingImages` scales whole batches."""
         if self.params.any_size:
             full = type(self)(self.params.replace(any_size=False), **self.static)
             return full.create_pipeline(mode, pipeline_params, source, seed=seed)
@@ -64,7 +64,7 @@ class PictureFiles(RandomAccessGenerator[PictureFilesParams]):
             raise DataError(f"Cannot read the image {path}: {error.strerror}.") from error
 
 
-class GrowingPictures:
+class GrowingImages:
     """Scales the images of whole batches: in stage after stage of `stage_epochs` passes their longer side is that of `sizes`, then
     they stay as they are.
 

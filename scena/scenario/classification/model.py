@@ -36,7 +36,7 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
         self.mixing = Mixing(params.mix, name="mixing") if params.mix.mixup or params.mix.cutmix else None
 
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
-        """The network, on mixed images if that is asked for; says what was mixed with what."""
+        """The network, on mixed images if that is asked for; also returns what was mixed with what."""
         if self.mixing is None or not training:
             return self._outputs(self.network(inputs["image"], training=training))
         image, other, share = self.mixing(inputs["image"], targets["label"])
@@ -114,7 +114,7 @@ class Mixing(keras.layers.Layer):
     def call(self, image: Any, label: Any) -> tuple[Any, Any, Any]:
         """The mixed images, the class of each one's partner, and the share of its own class."""
         count = ops.shape(image)[0]
-        # partners by a random rotation of the batch: nobody is left out, and any batch size works
+        # partners by a random rotation of the batch: every image has one, and any batch size works
         step = keras.random.randint((), 1, ops.maximum(count, 2), seed=self.seed_generator)
         partner = ops.mod(ops.arange(count) + step, count)
         other = ops.take(image, partner, axis=0)
@@ -130,7 +130,7 @@ class Mixing(keras.layers.Layer):
         return ops.cast(mixed, image.dtype), ops.take(label, partner, axis=0), share
 
     def _boxes(self, image: Any, share: Any) -> Any:
-        """A rectangle at a random place for each image, whose area is about 1 - share."""
+        """A rectangle at a random position for each image, whose area is about 1 - share."""
         count, height, width, _ = ops.shape(image)  # the height and width of early epochs may be smaller
         side = ops.sqrt(1 - share)
         rows = self._inside(count, height, side)
@@ -141,8 +141,8 @@ class Mixing(keras.layers.Layer):
         size = ops.cast(length, "float32")
         middle = keras.random.uniform((count, 1), seed=self.seed_generator) * size
         half = ops.expand_dims(side, 1) * size / 2
-        place = ops.expand_dims(ops.arange(length, dtype="float32"), 0) + 0.5
-        return ops.abs(place - middle) < half
+        centers = ops.expand_dims(ops.arange(length, dtype="float32"), 0) + 0.5
+        return ops.abs(centers - middle) < half
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "params": {"mixup": self.mixup, "cutmix": self.cutmix}}

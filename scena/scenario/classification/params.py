@@ -135,7 +135,7 @@ class ClassificationPipelines(ImagePipelines):
         """The pipeline of training batches; their images grow from stage to stage."""
         pipeline = super().train_data(data, seed)
         if self.train.sizes:
-            from scena.scenario.classification.data import GrowingPictures
+            from scena.scenario.classification.data import GrowingImages
 
-            pipeline.map_batches(GrowingPictures(self.train.sizes, self.train.stage_epochs))
+            pipeline.map_batches(GrowingImages(self.train.sizes, self.train.stage_epochs))
         return pipeline

@@ -26,7 +26,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":
-        """A trainer whose number of classes, and their names, are those of the data set where nothing else was said."""
+        """A trainer whose number of classes, and their names, are those of the data set, unless they are set."""
         cls.check_params(params)
         source: Any = params.gen.train_gen().create(PipelineMode.TRAINING)
         names = list(source.classes or [])
