@@ -45,7 +45,7 @@ class WorkOptions(ImportOptions):
     """What every command asks that builds a model."""
 
     trust: bool = param(
-        False, help="load foreign SavedModels (--model.name hub) although their graphs work with files or run Python"
+        False, help="load third-party SavedModels (--model.name hub) even if their graphs access files or run Python"
     )
 
 

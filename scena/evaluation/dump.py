@@ -107,7 +107,7 @@ def read_dump(path: Path) -> Iterator[tuple[str, str, Sample]]:
                 sample = Sample(**{part: from_json(record[part]) for part in _PARTS if part in record})
                 found = record.get("model", ""), record.get("data", ""), sample
                 if not isinstance(found[0], str) or not isinstance(found[1], str):
-                    raise ValueError("the name of its model or of its data is no text")
+                    raise ValueError("the name of its model or of its data is not text")
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
                 raise _damaged(path, number, error) from error
             yield found
@@ -149,7 +149,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, dict):
         reserved = [key for key in value if key in ("$array", "$bytes") or not isinstance(key, str)]
         if reserved:
-            raise DumpError(f"A dump cannot hold a dict with the key {reserved[0]!r}: keys are other texts. Rename it.")
+            raise DumpError(
+                f"A dump cannot hold a dict with the key {reserved[0]!r}: keys must be other strings. Rename it."
+            )
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]

@@ -54,7 +54,9 @@ def write_export(
     if directory.exists() and not any(os.path.lexists(directory / name) for name in (EXPORT_FILE, MANIFEST)):
         inside = sorted(os.listdir(directory)) if directory.is_dir() else [directory.name]
         if inside:
-            raise ScenarioError(f"{directory} is no export, so it is not replaced: it holds {inside[0]}. Remove it.")
+            raise ScenarioError(
+                f"{directory} is not an export, so it is not replaced: it holds {inside[0]}. Remove it."
+            )
     replace_directory(directory, fill)
 
 

@@ -12,9 +12,9 @@ class PreviewOptions(ScenarioOptions):
     """What the image shows."""
 
     plot: Path = param(Path("preview.png"), aliases=["picture"], help="write the image to this file")
-    samples: int = param(8, ge=1, le=1000, help="how many samples, one in a row")
+    samples: int = param(8, ge=1, le=1000, help="how many samples, one per row")
     copies: int = param(6, ge=1, le=100, help="how many augmented versions of each: those of the first epochs")
-    size: int = param(112, ge=16, le=2000, help="the edge of each sample in pixels")
+    size: int = param(112, ge=16, le=2000, help="the size of each sample in pixels")
 
 
 class RecordsPreview(ScenarioCommand):

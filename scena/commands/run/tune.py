@@ -18,19 +18,19 @@ class TuneOptions(ScenarioOptions, SlotOptions):
 
     search: list[str] = param([], help="what to vary: NAME=VALUES …")
     space: str | None = param(
-        None, help="a ready space: depth_factor, for networks with a depth and a factor (MobileNetV2, ResNet)"
+        None, help="a predefined space: depth_factor, for networks with a depth and a factor (MobileNetV2, ResNet)"
     )
     trials: int | None = param(
         None, ge=0, help="how many trials the study should have in all (default: 20; grid: all combinations)"
     )
     sampler: Sampler = param("tpe", help="how values are drawn")
-    pruner: Pruner = param("none", help="ends trials early by their validation results")
+    pruner: Pruner = param("none", help="ends unpromising trials early, by their validation results")
     warmup: int = param(1, ge=0, help="epochs before a trial may be ended")
     metric: str | None = param(
         None, help="the value to search by, such as val_loss (default: what the model calls best)"
     )
     direction: str | None = param(
-        None, choices=["max", "min"], help="whether more is better (default: as for the model's `best`)"
+        None, choices=["max", "min"], help="whether higher or lower is better (default: as for the model's `best`)"
     )
     output: Path | None = param(None, help="where everything goes (default: tune/SCENARIO)")
     storage: str | None = param(

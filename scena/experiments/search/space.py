@@ -216,7 +216,7 @@ class SearchSpace:
 def ready_space(name: str, root: Params, flags: list[str]) -> list[Axis]:
     """The axes of a predefined space: `depth_factor`, for a scenario with a network of the zoo."""
     if name != "depth_factor":
-        raise ExperimentError(f"--space {name}: there is one ready space, depth_factor.")
+        raise ExperimentError(f"--space {name}: the only predefined space is depth_factor.")
     tree = current_tree(root, flags)
     names = {node.name for node in Index(tree.raw, tree.cls).nodes}
     owners = [own.removesuffix(".depth") for own in names if own.endswith(".depth")]

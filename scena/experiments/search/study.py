@@ -64,7 +64,7 @@ def explaining_storage() -> Iterator[None]:
             raise
         raise ExperimentError(
             f"The study cannot be read or written any more: {str(cause).splitlines()[0]}. The runs of its trials are untouched. If its "
-            "database is damaged, put back a copy, or search with another --output."
+            "database is damaged, restore a backup, or search with another --output."
         ) from error
 
 

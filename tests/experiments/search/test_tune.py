@@ -115,7 +115,7 @@ def test_dry_run_prints_a_command_line(
             "--search trainer.output_dir: each trial has a directory of its own",
         ),
         ("tests.toy --space depth_factor", "this scenario has no network with a depth and a factor"),
-        ("tests.toy --space width", "--space width: there is one ready space, depth_factor."),
+        ("tests.toy --space width", "--space width: the only predefined space is depth_factor."),
     ],
 )
 def test_wrong_searches(
