@@ -96,7 +96,6 @@ class RunProgress:
         self._seen: tuple[int, int] | None = None
 
     def refresh(self) -> None:
-        """Reads what is new."""
         if self.directory is None:
             return
         with contextlib.suppress(OSError, ExperimentError):
@@ -128,7 +127,6 @@ class RunProgress:
 
 
 def clock(seconds: float | None) -> str:
-    """`1:02:03`."""
     if seconds is None:
         return ""
     minutes, rest = divmod(round(seconds), 60)

@@ -17,7 +17,6 @@ MOST_CELLS = 20
 
 
 def write_plots(study: Any, folder: Path) -> list[Path]:
-    """Writes the plots; returns the files."""
     try:
         import matplotlib
         import optuna.visualization as html

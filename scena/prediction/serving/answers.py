@@ -22,7 +22,6 @@ class RefusedError(Exception):
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The status and the message for an error of a sample."""
     if isinstance(error, DataError):
         return RefusedError(422, str(error))
     if isinstance(error, ValueError):
