@@ -38,6 +38,7 @@ class UnconfiguredHandler(ConsoleHandler):
         self.setFormatter(VisibleFormatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Writes one line."""
         if in_notebook():  # standard error is red there
             print(self.format(record), flush=True)
         else:
@@ -106,6 +107,7 @@ def in_notebook() -> bool:
 
 
 def log_level() -> str:
+    """The level in SCENA_LOG_LEVEL."""
     level = os.environ.get("SCENA_LOG_LEVEL", "info").lower()
     if level not in LEVELS:
         raise ScenaError(f"SCENA_LOG_LEVEL must be one of {', '.join(LEVELS)}. Received: {level!r}.")

@@ -83,6 +83,7 @@ class DumpWriter:
 
 
 def read_header(path: Path) -> dict[str, Any]:
+    """The first line of a dump, checked."""
     with _reading(path) as file:
         return _header(_lines(file, path), path)[0]
 
@@ -164,6 +165,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
+    """The value that `to_json` wrote."""
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if not isinstance(value, dict):

@@ -56,6 +56,7 @@ def differing(runs: list[StoredRun]) -> list[str]:
 
 
 def result_names(runs: list[StoredRun]) -> list[str]:
+    """The names of the results of the last epoch."""
     return list(dict.fromkeys(name for run in runs for name in run.results))
 
 
@@ -82,6 +83,7 @@ def sort_rows(rows: list[Row], name: str, *, reverse: bool = False) -> list[Row]
 
 
 def shown(value: Any) -> str:
+    """A value as text for a table."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -114,6 +116,7 @@ def short_names(rows: list[Row]) -> dict[str, str]:
 
 
 def by_scenario(rows: list[Row]) -> dict[str, list[Row]]:
+    """The rows of each scenario, in the order of the rows."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["scenario"], []).append(row)

@@ -35,6 +35,7 @@ class JsonLines:
         self._file = file
 
     def write(self, sample: Sample) -> None:
+        """Writes outputs, targets and meta of one sample."""
         record = {"outputs": sample.outputs, "targets": sample.targets or None, "meta": sample.meta}
         known = {name: plain(value) for name, value in record.items() if value is not None}
         self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
@@ -53,6 +54,7 @@ class Table:
         self._count = 0
 
     def write(self, sample: Sample) -> None:
+        """Writes one row."""
         cells = [
             *_cells(sample.meta, "meta"),
             *_cells(sample.outputs, "" if isinstance(sample.outputs, dict) else "output"),

@@ -207,6 +207,7 @@ class DirectPath:
         self._local = threading.local()
 
     def batch(self, samples: Sequence[Sample]) -> Batch:
+        """The pre-processed samples as one batch."""
         steps, random = self._steps("pre"), SampleRandom(0, 0)
         processed = []
         for index, sample in enumerate(samples):
@@ -216,6 +217,7 @@ class DirectPath:
         return Batch(inputs, targets, [sample.meta for sample in processed], len(processed), Cursor())
 
     def post_process(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Yields each sample after post-processing."""
         steps, random = self._steps("post"), SampleRandom(0, 0)
         for index, sample in enumerate(samples):
             sample.index = index

@@ -28,6 +28,7 @@ class RecordsWrite(Command):
 
 
 def summary(info: dict[str, Any], folder: str) -> str:
+    """What was written, and what was not."""
     from scena.data.image.listing import as_report
 
     splits = (f"{name} {split['count']:,} ({split['files']} files)" for name, split in info["splits"].items())

@@ -59,6 +59,7 @@ def _is_module(name: str) -> bool:
 
 
 def write_scenario(folder: Path, template: str) -> None:
+    """Copies a template into a new folder and names its classes after it."""
     if folder.exists():
         raise ScenarioError(f"{folder} exists already. Choose another name, or delete it.")
     source = _templates() / template

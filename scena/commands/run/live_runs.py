@@ -96,6 +96,7 @@ class RunProgress:
         self._seen: tuple[int, int] | None = None
 
     def refresh(self) -> None:
+        """Reads what is new."""
         if self.directory is None:
             return
         with contextlib.suppress(OSError, ExperimentError):
@@ -127,6 +128,7 @@ class RunProgress:
 
 
 def clock(seconds: float | None) -> str:
+    """`1:02:03`."""
     if seconds is None:
         return ""
     minutes, rest = divmod(round(seconds), 60)

@@ -21,6 +21,7 @@ class ResumeOptions(StoredOptions):
     strict: bool = param(False, help="an error instead of a warning if the code has changed since the checkpoint")
 
     def checkpoint(self) -> int | Literal["latest", "best"]:
+        """The checkpoint to start from."""
         if self.start == "latest":
             return "latest"
         if self.start == "best":

@@ -108,6 +108,7 @@ class Collected:
         self._number_names: tuple[str, str] | None = None
 
     def __call__(self, sample: Sample) -> None:
+        """Keeps what is needed of a sample."""
         if self._readings is None:
             self._readings = _readings(sample)
             self._number_names = _number_names(sample)
@@ -133,6 +134,7 @@ class Collected:
 
     @property
     def is_classes(self) -> bool:
+        """Whether targets and outputs are classes."""
         return self.reading is not None
 
     @property

@@ -49,6 +49,7 @@ def model_figures(collected: "Collected", evaluator: "Evaluator[Any]") -> "dict[
 
 
 def png(figure: "Figure") -> bytes:
+    """A figure as a PNG file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     return buffer.getvalue()
@@ -104,6 +105,7 @@ def image_png(array: np.ndarray) -> bytes | None:
 
 
 def data_uri(content: bytes) -> str:
+    """A PNG as it stands inside a page."""
     return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
 
@@ -123,6 +125,7 @@ def history_figure(history: list[dict[str, float]], names: list[str]) -> "Figure
 
 
 def confusion_figure(matrix: np.ndarray, names: list[str]) -> "Figure":
+    """Targets against predictions."""
     from matplotlib.colors import LinearSegmentedColormap
 
     size = len(matrix)

@@ -38,6 +38,7 @@ class VerificationEvaluator(Evaluator[VerificationParams]):
         return self
 
     def update_state(self, sample: Sample) -> None:
+        """Keeps an embedding and its label."""
         self.embeddings.append(np.array(sample.outputs[self.output], "float32"))
         self.labels.append(int(sample.targets[self.target]))
 
@@ -100,6 +101,7 @@ def det_figure(curves: dict[str, ErrorRates]) -> "Figure":
 
 
 def rates_figure(rates: ErrorRates) -> "Figure":
+    """Both rates over the threshold."""
     figure = new_figure(5, 4)
     axes = figure.add_subplot()
     chosen = _chosen(rates)

@@ -17,6 +17,7 @@ MOST_CELLS = 20
 
 
 def write_plots(study: Any, folder: Path) -> list[Path]:
+    """Writes the plots; returns the files."""
     try:
         import matplotlib
         import optuna.visualization as html

@@ -114,6 +114,7 @@ class Search:
         return None
 
     def waits(self) -> bool:
+        """Whether earlier processes of some trials have not ended yet."""
         return bool(self._unfinished)
 
     def _has_more(self) -> bool:
@@ -143,6 +144,7 @@ class Search:
         return job
 
     def started(self, running: Running) -> None:
+        """Logs the values of a trial."""
         own = self.running[running.job.key]
         values = ", ".join(
             f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
@@ -223,6 +225,7 @@ class Search:
 
 
 def best_of(values: dict[int, float], direction: str) -> float | None:
+    """The best of the values of a trial's epochs."""
     finite = [value for value in values.values() if math.isfinite(value)]
     if not finite:
         return None

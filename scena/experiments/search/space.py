@@ -113,12 +113,15 @@ class SearchSpace:
         return chosen
 
     def words(self, chosen: dict[str, Value]) -> list[str]:
+        """The flags that set these values."""
         return [axis.word(chosen[axis.name]) for axis in self.axes if axis.name in chosen]
 
     def combinations(self) -> Iterator[dict[str, Value]]:
+        """Every combination of values, for a grid."""
         yield from self._combine({}, self._finite_values)
 
     def first(self) -> dict[str, Value]:
+        """The first value of each axis."""
         return self.draw(lambda axis, whole: axis.values[0] if axis.choices else int(axis.low) if whole else axis.low)
 
     def check(self) -> None:

@@ -35,6 +35,7 @@ def storage_url(given: str | None, output: Path) -> str:
 
 
 def open_storage(url: str) -> Any:
+    """Opens, or creates, the database of a study."""
     optuna = import_optuna()
     if url.startswith("postgresql://"):
         url = url.replace("postgresql://", "postgresql+psycopg://", 1)  # the driver of the extra `cluster`
@@ -118,6 +119,7 @@ def make_sampler(kind: Sampler, seed: int | None, existing: int, parallel: bool)
 
 
 def make_pruner(kind: Pruner, epochs: int, warmup: int) -> Any:
+    """The pruner, which ends bad trials early."""
     optuna = import_optuna()
     if kind == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=warmup)
@@ -129,6 +131,7 @@ def make_pruner(kind: Pruner, epochs: int, warmup: int) -> Any:
 
 
 def draw(trial: Any, space: SearchSpace) -> dict[str, Value]:
+    """The values of a trial."""
 
     def suggest(axis: Axis, whole: bool) -> Value:
         if axis.choices:

@@ -35,6 +35,7 @@ def resolve(words: list[str], python: str) -> list[str]:
 
 
 def find_python(given: str | None, own: str) -> str:
+    """The Python that `--python` names, or this one."""
     if given is None:
         return own
     found = shutil.which(given)
@@ -44,6 +45,7 @@ def find_python(given: str | None, own: str) -> str:
 
 
 def output_directory(words: Sequence[str]) -> Path | None:
+    """The output directory in the flags of a command, if it is set."""
     for index, word in enumerate(words):
         name, equals, value = word.removeprefix("--").partition("=")
         if word.startswith("--") and name.replace("-", "_") in (OUTPUT_DIR, "output_dir"):

@@ -88,6 +88,7 @@ class Experiment:
         return planned
 
     def _decide(self, planned: PlannedRun) -> None:
+        """Decides what is left to do of a run."""
         words, directory = planned.words, planned.directory
         entry = planned.entry = self.registry.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
@@ -128,6 +129,7 @@ class Experiment:
     # ---- what the scheduler asks for -----------------------------------------------------------------------------------
 
     def next_job(self, slot: Slot) -> Job | None:
+        """The next run that waits."""
         for planned in self.runs:
             if not planned.open:
                 continue
@@ -154,15 +156,18 @@ class Experiment:
         return None
 
     def waits(self) -> bool:
+        """Whether earlier processes of some runs have not ended yet."""
         return any(planned.open for planned in self.runs)
 
     def started(self, running: Running) -> None:
+        """Records the slot of a run."""
         planned = self._by_key[running.job.key]
         planned.state, planned.slot = RUNNING, running.slot.name
         how = "resumed" if planned.resumed else "started"
         logger.info("Run %s %s on %s", planned.run.id, how, running.slot.name)
 
     def ended(self, running: Running, status: int) -> None:
+        """Records how a run ended."""
         planned = self._by_key[running.job.key]
         entry = planned.entry
         assert entry is not None

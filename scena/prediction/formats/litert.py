@@ -121,6 +121,7 @@ def _reason(error: Exception) -> str:
 
 
 def open_litert(path: Path) -> Run:
+    """The model of a file."""
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError as error:

@@ -22,6 +22,7 @@ class RefusedError(Exception):
 
 
 def refusal(error: Exception) -> RefusedError:
+    """The status and the message for an error of a sample."""
     if isinstance(error, DataError):
         return RefusedError(422, str(error))
     if isinstance(error, ValueError):

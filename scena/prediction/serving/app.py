@@ -184,6 +184,7 @@ class Service:
 
 
 def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastAPI:
+    """The service as an ASGI application."""
     service = Service(predictor, params, model)
     name = model.name
 

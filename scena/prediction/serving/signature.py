@@ -66,6 +66,7 @@ class Signature:
 
     @property
     def images(self) -> list[str]:
+        """The inputs that look like images."""
         return [name for name, spec in self.inputs.items() if _is_image(spec)]
 
     @property
@@ -78,6 +79,7 @@ class Signature:
         return {name: _zeros(spec) for name, spec in self.inputs.items()}
 
     def request_schema(self) -> dict[str, Any]:
+        """The JSON of a request."""
         values = {name: {"anyOf": [_array_schema(spec), _FILE]} for name, spec in self.inputs.items()}
         instance = {"type": "object", "properties": values, "required": list(values), "additionalProperties": False}
         kinds = [instance, _FILE, *(next(iter(values.values()))["anyOf"][:1] if len(values) == 1 else [])]
@@ -100,6 +102,7 @@ class Signature:
         }
 
     def form_schema(self) -> dict[str, Any]:
+        """A form with a field for each input."""
         text = {"type": "string", "description": "JSON"}
         fields = {name: {"type": "string", "format": "binary"} if name in self.images else text for name in self.inputs}
         return {
@@ -124,6 +127,7 @@ class Signature:
         }
 
     def operation(self) -> dict[str, Any]:
+        """The description of the prediction for OpenAPI."""
         error = {"application/json": {"schema": _ERROR}}
         reasons = {
             "400": "The request or a sample is malformed",
@@ -167,6 +171,7 @@ class Signature:
 
 
 def curl_example(signature: Signature, address: str) -> str:
+    """A request for a shell."""
     if signature.takes_one_file:
         return f"curl -H 'Content-Type: image/png' \\\n  --data-binary @image.png \\\n  {shlex.quote(address)}"
     if signature.images:

@@ -71,6 +71,7 @@ LR_PARAMS = {DECAY + "lr_params." + name: name for _, _, names in STRATEGIES.val
 
 
 def translate(given: dict[str, Entry]) -> list[Entry]:
+    """What the names stand for."""
     entries = [Entry(name, entry.value, entry.origin) for old, entry in given.items() for name in RENAMED.get(old, ())]
     entries += _data_set(given.get(NAME), given.get(FOLDER))
     for old, (name, on, off) in SWITCHES.items():
