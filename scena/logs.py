@@ -38,7 +38,6 @@ class UnconfiguredHandler(ConsoleHandler):
         self.setFormatter(VisibleFormatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one line."""
         if in_notebook():  # standard error is red there
             print(self.format(record), flush=True)
         else:

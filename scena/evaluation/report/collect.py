@@ -134,7 +134,6 @@ class Collected:
 
     @property
     def is_classes(self) -> bool:
-        """Whether targets and outputs are classes."""
         return self.reading is not None
 
     @property

@@ -190,7 +190,6 @@ def _share(value: float | None) -> Cell:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean of those that exist."""
     there = [value for value in values if value is not None]
     return sum(there) / len(there) if there else None
 

@@ -38,7 +38,6 @@ class VerificationEvaluator(Evaluator[VerificationParams]):
         return self
 
     def update_state(self, sample: Sample) -> None:
-        """Keeps an embedding and its label."""
         self.embeddings.append(np.array(sample.outputs[self.output], "float32"))
         self.labels.append(int(sample.targets[self.target]))
 

@@ -69,11 +69,13 @@ def explaining_storage() -> Iterator[None]:
 
 
 def close_storage(storage: Any) -> None:
+    """Closes the connections to the database of a study."""
     storage.remove_session()
     storage.engine.dispose()
 
 
 def find_study(storage: Any, name: str) -> Any | None:
+    """The study of this name, or None."""
     optuna = import_optuna()
     if name not in [summary.study_name for summary in optuna.get_all_study_summaries(storage)]:
         return None

@@ -88,7 +88,6 @@ class Experiment:
         return planned
 
     def _decide(self, planned: PlannedRun) -> None:
-        """Decides what is left to do of a run."""
         words, directory = planned.words, planned.directory
         entry = planned.entry = self.registry.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):

@@ -45,6 +45,7 @@ class RunRegistry:
             raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run again.") from error
 
     def write(self, key: str, entry: Entry) -> None:
+        """Stores the record of a run."""
         self.directory.mkdir(parents=True, exist_ok=True)
         value = msgspec.structs.asdict(entry)
         write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")

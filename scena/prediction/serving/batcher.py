@@ -76,7 +76,6 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Samples in the queue."""
         return self._waiting
 
     def submit(self, samples: list[Sample], answer: Any = None) -> Any:

@@ -93,7 +93,6 @@ class DrainingServer(uvicorn.Server):
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Ends the service."""
         protocol: Any = self.config.http_protocol_class
         protocol.ending = True
         latest = time.monotonic() + LINGER
@@ -117,8 +116,6 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
     """
 
     class TimedProtocol(HttpToolsProtocol):
-        """Limits the time of each head."""
-
         _timer: asyncio.TimerHandle | None = None
         ending = False
 

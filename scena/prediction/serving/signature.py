@@ -66,7 +66,6 @@ class Signature:
 
     @property
     def images(self) -> list[str]:
-        """The inputs that look like images."""
         return [name for name, spec in self.inputs.items() if _is_image(spec)]
 
     @property
