@@ -93,6 +93,7 @@ class DrainingServer(uvicorn.Server):
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the service."""
         protocol: Any = self.config.http_protocol_class
         protocol.ending = True
         latest = time.monotonic() + LINGER
