@@ -34,12 +34,6 @@ Show = Callable[[str, "Collected", Any], None]
 class LavOptions(ModelsOptions):
     """Which models to validate, and where the results go."""
 
-    models: list[Path] = param(
-        required=True,
-        positional="MODEL",
-        aliases=["export_dir"],
-        help="a run, or its best or export directory; several are validated in one pass, and all together by vote",
-    )
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
     dump: Path | None = param(None, help="write targets and predictions to this file, for scena evaluate-dump")
     report: Path | None = param(None, help="write a page with plots and examples of errors to this directory")
@@ -56,7 +50,10 @@ class LavRoot(Params):
 
 
 class Lav(ModelCommand):
-    """Loads models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data."""
+    """Loads models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data.
+
+    Several models are validated in one pass, each on its own and all together by vote.
+    """
 
     name = "lav"
     options: LavOptions
