@@ -60,7 +60,11 @@ def shown_log() -> Iterator[None]:
     shown = any(isinstance(handler, ConsoleHandler) for handler in log.handlers) or (
         propagate and before - _by_packages
     )
-    console, quiet = UnconfiguredHandler(), _AtLeast(root.level)
+    console, least = UnconfiguredHandler(), root.level
+
+    def quiet(record: logging.LogRecord) -> bool:
+        return record.levelno >= least or not record.name.startswith("scena")
+
     if level == logging.NOTSET:
         log.setLevel(log_level().upper())
         for handler in consoles:
@@ -78,17 +82,6 @@ def shown_log() -> Iterator[None]:
         log.setLevel(level)
         for handler in consoles:
             handler.removeFilter(quiet)
-
-
-class _AtLeast(logging.Filter):
-    """Drops Scena's records below a level."""
-
-    def __init__(self, level: int) -> None:
-        super().__init__()
-        self.level = level
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= self.level or not record.name.startswith("scena")
 
 
 def shows_progress() -> bool:

@@ -82,7 +82,8 @@ def det_figure(curves: dict[str, ErrorRates]) -> "Figure":
     figure = new_figure(5, 5)
     axes = figure.add_subplot()
     for name, rates in curves.items():
-        far, frr = _thinned(rates)
+        chosen = _chosen(rates)
+        far, frr = rates.far[chosen], rates.frr[chosen]
         inside = (far > 0) & (far < 1) & (frr > 0) & (frr < 1)
         equal = f"EER {100 * rates.eer:.2f} %"
         label = f"{name} ({equal})" if name else equal
@@ -132,11 +133,6 @@ def _chosen(rates: ErrorRates) -> np.ndarray:
     steps = np.unique(np.geomspace(1, len(rates.thresholds), POINTS // 2).astype(int)) - 1
     return np.unique(np.concatenate([steps, len(rates.thresholds) - 1 - steps,
                                      np.linspace(0, len(rates.thresholds) - 1, POINTS).astype(int)]))  # fmt: skip
-
-
-def _thinned(rates: ErrorRates) -> tuple[np.ndarray, np.ndarray]:
-    chosen = _chosen(rates)
-    return rates.far[chosen], rates.frr[chosen]
 
 
 def _deviates(shares: np.ndarray) -> np.ndarray:
