@@ -95,9 +95,8 @@ def save_figures(path: Path, figures: "Mapping[str, Figure]") -> None:
 
 def check_suffix(path: Path) -> None:
     """Raises PlotError if no plot can be written to a file of this name, or none at all."""
-    known = new_figure().canvas.get_supported_filetypes()
-    if path.suffix.lower().removeprefix(".") not in known:
-        raise PlotError(f"The suffix of a plot's file decides its format: .{', .'.join(known)}. Received: {path}.")
+    if path.suffix.lower().removeprefix(".") not in new_figure().canvas.get_supported_filetypes():
+        raise PlotError(f"The suffix of a plot's file decides its format, for example .png. Received: {path}.")
 
 
 def _side_by_side(figures: "Mapping[str, Figure]") -> "Figure":

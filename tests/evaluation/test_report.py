@@ -330,4 +330,4 @@ def test_the_command_draws_the_matrix_and_what_the_evaluator_draws(
     assert main(["evaluate-dump", str(dump), "--scenario", "tests.toy", "--plot", str(alone)]) == 0
     assert alone.read_text().startswith("<?xml")
     assert main(["evaluate-dump", str(dump), "--scenario", "tests.toy", "--plot", str(tmp_path / "plot.txt")]) == 1
-    assert "The suffix of a plot's file decides its format: ." in capsys.readouterr().err
+    assert "The suffix of a plot's file decides its format, for example .png." in capsys.readouterr().err
