@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scena.commands.command import Command, ImportOptions
-from scena.commands.output import text_table
+from scena.commands.output import check_plot, text_table
 from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
 from scena.scenario.finding import AnyScenario, find_scenario
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
@@ -63,6 +63,7 @@ class ShowParams(Command):
 
     def run(self) -> None:
         scenario, name, _ = self.found
+        check_plot(self.options.plot)
         if self.options.plot is not None:
             self.start()
             from scena.training.schedules.plots import draw_schedule
