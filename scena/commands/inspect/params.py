@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scena.commands.command import Command, ImportOptions
-from scena.commands.output import check_plot, text_table
+from scena.commands.output import text_table
 from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
+from scena.plots import check_suffix
 from scena.scenario.finding import AnyScenario, find_scenario
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
@@ -63,8 +64,8 @@ class ShowParams(Command):
 
     def run(self) -> None:
         scenario, name, _ = self.found
-        check_plot(self.options.plot)
         if self.options.plot is not None:
+            check_suffix(self.options.plot)
             self.start()
             from scena.training.schedules.plots import draw_schedule
 
