@@ -79,10 +79,10 @@ from scena.prediction.voting import MultiModelPredictor as MultiModelPredictor
 from scena.prediction.voting import Voter as Voter
 from scena.scenario.listfile import ListFilePipelineParams as ListFilePipelineParams
 from scena.scenario.listfile import ListFileScenario as ListFileScenario
-from scena.scenario.loading import load_export as load_export
 from scena.scenario.params import ScenarioBaseParams as ScenarioBaseParams
 from scena.scenario.scenario import Scenario as Scenario
 from scena.scenario.scenario import ScenarioBase as ScenarioBase
+from scena.scenario.stored import load_export as load_export
 from scena.storage.location import Location as Location
 from scena.training.callbacks.base import Tracker as Tracker
 from scena.training.callbacks.base import TrainerCallback as TrainerCallback

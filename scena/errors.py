@@ -13,7 +13,7 @@ class ScenaError(Exception):
 
 
 class ParamsError(ScenaError, ValueError):
-    """A parameter, file or flag is wrong. The message names it, says what was received and how to fix it; no traceback
+    """A parameter, file or flag is wrong. The message names it, what was received and how to fix it; no traceback
     is needed.
     """
 
@@ -45,11 +45,11 @@ class WorkerError(DataError):
 
 
 class ModelError(ScenaError, RuntimeError):
-    """A graph, loss or metric is not what Scena needs; the message says which one and what to return instead."""
+    """A graph, loss or metric is not what Scena needs; the message names it and what to return instead."""
 
 
 class ScenarioError(ScenaError, RuntimeError):
-    """A scenario, a run or an export cannot be found or read; the message says what was looked for and where."""
+    """A scenario, a run or an export cannot be found or read; the message names what was looked for and where."""
 
 
 class TrainingError(ScenaError, RuntimeError):
@@ -61,12 +61,7 @@ class CheckpointError(TrainingError):
 
 
 class TrainingInterrupted(TrainingError):  # noqa: N818  (nothing went wrong)
-    """A training was stopped by a signal or a time limit after its state was saved.
-
-    Args:
-        message: what happened, and how to resume.
-        exit_status: the exit status of the program.
-    """
+    """A training was stopped by a signal or a time limit after its state was saved. The message tells how to resume."""
 
     label = ""
 

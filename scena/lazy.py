@@ -10,12 +10,7 @@ _LINE = re.compile(r"^from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, from the lines `from home import Name as Name` of its stub.
-
-    Args:
-        package: the package's `__name__`.
-        file: the package's `__file__`.
-    """
+    """`__getattr__`, `__dir__` and `__all__` of a package, from the lines `from home import Name as Name` of its stub."""
     homes = {name: home for home, name in _LINE.findall(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))}
 
     def get(name: str) -> Any:

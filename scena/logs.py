@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from scena.display import visible
 from scena.errors import ScenaError
-from scena.terminal import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -38,7 +38,6 @@ class UnconfiguredHandler(ConsoleHandler):
         self.setFormatter(VisibleFormatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one line."""
         if in_notebook():  # standard error is red there
             print(self.format(record), flush=True)
         else:
@@ -61,7 +60,11 @@ def shown_log() -> Iterator[None]:
     shown = any(isinstance(handler, ConsoleHandler) for handler in log.handlers) or (
         propagate and before - _by_packages
     )
-    console, quiet = UnconfiguredHandler(), _AtLeast(root.level)
+    console, least = UnconfiguredHandler(), root.level
+
+    def quiet(record: logging.LogRecord) -> bool:
+        return record.levelno >= least or not record.name.startswith("scena")
+
     if level == logging.NOTSET:
         log.setLevel(log_level().upper())
         for handler in consoles:
@@ -79,17 +82,6 @@ def shown_log() -> Iterator[None]:
         log.setLevel(level)
         for handler in consoles:
             handler.removeFilter(quiet)
-
-
-class _AtLeast(logging.Filter):
-    """Drops Scena's records below a level."""
-
-    def __init__(self, level: int) -> None:
-        super().__init__()
-        self.level = level
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= self.level or not record.name.startswith("scena")
 
 
 def shows_progress() -> bool:
@@ -127,6 +119,6 @@ def set_up_console() -> None:
 
 
 def silence_others() -> None:
-    """Shows only errors of the packages that log what concerns nobody."""
+    """Shows only the errors of noisy packages."""
     for noisy in ("tensorflow", "absl", "h5py"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

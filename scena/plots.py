@@ -1,6 +1,8 @@
 """Plots as files: what `--plot FILE` of every command draws with."""
 
 import io
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from scena.errors import ScenaError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PANEL_DPI = 200
 Curve = tuple[str, list[float], list[float]]
 """A label, the x and the y values."""
 
@@ -56,8 +59,6 @@ def draw_curves(
         mark: an x value to mark.
         highest: where the y axis ends, if curves go further.
     """
-    if not path.suffix:  # matplotlib would write another file, with a suffix
-        raise PlotError(f"The suffix of a plot's file decides its format, for example .png. Received: {path}.")
     figure = new_figure(8, 4.5)
     axes = figure.add_subplot()
     for label, x, y in curves:
@@ -74,8 +75,41 @@ def draw_curves(
         axes.axvline(mark, color="tab:red", linestyle="--", label=f"{mark:.3g}")
     if len(curves) > 1 or mark is not None:
         axes.legend()
+    save_figures(path, {title: figure})
+
+
+def save_figures(path: Path, figures: "Mapping[str, Figure]") -> None:
+    """Writes figures, by title, into one file: a single one as it is, several side by side. Its suffix decides the format (png,
+    svg, pdf).
+    """
+    check_suffix(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
+        if len(figures) == 1:
+            next(iter(figures.values())).savefig(path)
+        else:
+            _side_by_side(figures).savefig(path, dpi=PANEL_DPI)
     except (OSError, ValueError) as error:
         raise PlotError(f"Cannot write the plot {path}: {error}.") from error
+
+
+def check_suffix(path: Path) -> None:
+    """Raises PlotError if no plot can be written to a file of this name, or none at all."""
+    if path.suffix.lower().removeprefix(".") not in new_figure().canvas.get_supported_filetypes():
+        raise PlotError(f"The suffix of a plot's file decides its format, for example .png. Received: {path}.")
+
+
+def _side_by_side(figures: "Mapping[str, Figure]") -> "Figure":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    columns = min(len(figures), 3)
+    whole = new_figure(6 * columns, 6 * math.ceil(len(figures) / columns))
+    for index, (title, figure) in enumerate(figures.items(), 1):
+        figure.set_dpi(PANEL_DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        axes = whole.add_subplot(math.ceil(len(figures) / columns), columns, index)
+        axes.imshow(canvas.buffer_rgba())
+        axes.set_title(title.replace("$", r"\$"))  # which begins a formula
+        axes.set_axis_off()
+    return whole

@@ -29,11 +29,8 @@ def noticing_stop_signals(handler: Handler) -> Iterator[None]:
 
 
 def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
-    """In a new child process: lets the system send it a signal when its parent ends, however that ends.
-
-    Args:
-        parent: the process id of the parent; if it ended before this call, the child exits at once.
-        number: the signal.
+    """In a new child process: lets the system send it a signal when its parent ends, however that ends. If it ended before this
+    call, the child exits at once.
     """
     _LIBC.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:

@@ -1,12 +1,16 @@
-"""What a command of `scena` is: one class declares it. Usage, help, errors and completion come from that declaration."""
+"""What a command of `scena` is: one class declares it. Usage, help, errors and completion come from that declaration.
+
+And the base of commands for a scenario; those for exported models have theirs in `model_command.py`.
+"""
 
 import os
 import sys
 import typing
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from scena.params import Params, ParamsError, Parsed, parse, parse_options
+from scena.params import Params, ParamsError, Parsed, param, parse, parse_options, root_of
 from scena.params.cli.command_line import (
     CONFIG,
     FLAGS,
@@ -19,12 +23,44 @@ from scena.params.cli.command_line import (
 )
 from scena.params.declare import Field
 
+if TYPE_CHECKING:
+    from scena.scenario.finding import AnyScenario
+
+HEAVY = ("keras", "tensorflow")
 PROJECT_FILE = "project.yaml"
 """The parameters of a project: read from the current folder by commands that start from a scenario's defaults."""
 
 
 class NoOptions(Params):
     """For commands without options."""
+
+
+class ImportOptions(Params):
+    """`--import MODULE`: modules of the user's own whose classes can be chosen by name."""
+
+    modules: list[str] = param([], flat="import", help="modules to import first, for example with graphs of your own")
+
+
+class WorkOptions(ImportOptions):
+    """What every command asks that builds a model."""
+
+    trust: bool = param(
+        False, help="load third-party SavedModels (--model.name hub) even if their graphs access files or run Python"
+    )
+
+
+class ScenarioOptions(ImportOptions):
+    """The scenario."""
+
+    scenario: str = param(
+        required=True,
+        positional="SCENARIO",
+        help="a module or package that defines a scenario (package.module, or package.module:Class), a folder, or a .py file",
+    )
+
+
+class TrainingOptions(ScenarioOptions, WorkOptions):
+    """The scenario of a command that builds its model."""
 
 
 class Command:
@@ -62,7 +98,7 @@ class Command:
         raise NotImplementedError
 
     def description(self) -> str:
-        """What `--help` says first once all arguments are given."""
+        """The first paragraph of `--help` once all arguments are given."""
         return self.about()
 
     def uses_project_file(self) -> bool:
@@ -77,19 +113,21 @@ class Command:
     # -------------------------------------------------------------------------------- what follows from the declaration
 
     @classmethod
-    def call(cls, words: list[str]) -> int:
-        """Runs the command with these words; returns its exit status."""
+    def call(cls, words: list[str], *, check_only: bool = False) -> int:
+        """Runs the command with these words, or only reads them; returns its exit status."""
         own, _ = cls.split(words)
         own, search = take_help(own)
         asked = search is not None
         options, rest = parse_options(cls.options_class(), own, partial=True)
-        missing = next((field for field in cls.positional() if is_missing(options, field)), None)
+        missing = cls.missing(options)
         if missing is not None and search:  # `--help SCENARIO`
             own, search = [*search, *own], []
             options, rest = parse_options(cls.options_class(), own, partial=True)
-            missing = next((field for field in cls.positional() if is_missing(options, field)), None)
+            missing = cls.missing(options)
         if asked and missing is not None:
-            about = "\n\n".join(filter(None, [cls.about(), *_found(missing), cls._how_to_list()]))
+            usage = cls.usage().removesuffix(FLAGS)
+            all_flags = f"`{usage}--help` lists all flags." if cls.root is not Command.root else ""
+            about = "\n\n".join(filter(None, [cls.about(), *_found(missing), all_flags]))
             print_help(None, [], usage=cls.usage(), description=about, options=cls.options_class())
             return 0
         if missing is not None:
@@ -100,10 +138,9 @@ class Command:
             options, rest = parse_options(cls.options_class(), own)
         command = cls.opened(options, words)
         if asked:
-            default, flags = command.root(), command.with_project_file(rest, announce=False)
             print_help(
-                default,
-                flags,
+                command.root(),
+                command.with_project_file(rest, announce=False),
                 usage=command.usage(options),
                 description=command.description(),
                 options=type(options),
@@ -111,13 +148,13 @@ class Command:
             )
             return 0
         command.read(rest)
-        return command.run() or 0
+        return 0 if check_only else command.run() or 0
 
     @classmethod
     def opened(cls, options: Any, given: list[str]) -> Self:
         """The command with these options, after the modules that they name have been imported."""
         if modules := getattr(options, "modules", None):
-            from scena.scenario.imports import import_modules
+            from scena.scenario.finding import import_modules
 
             import_modules(modules)
         return cls(options, given)
@@ -148,8 +185,8 @@ class Command:
     @classmethod
     def split(cls, words: list[str]) -> tuple[list[str], list[str]]:
         """The words of this command, and the command line of the one that it forwards to."""
-        place = next((i for i, word in enumerate(words) if word in cls.forwards), len(words))
-        return words[:place], words[place:]
+        start = next((i for i, word in enumerate(words) if word in cls.forwards), len(words))
+        return words[:start], words[start:]
 
     @classmethod
     def options_class(cls) -> type[Params]:
@@ -163,8 +200,13 @@ class Command:
         return [field for field in cls.options_class().__params__.values() if field.positional]
 
     @classmethod
+    def missing(cls, options: Params) -> Field | None:
+        """The first required argument that was not given."""
+        return next((field for field in cls.positional() if field.required and not getattr(options, field.name)), None)
+
+    @classmethod
     def usage(cls, given: Params | None = None) -> str:
-        """`scena train SCENARIO [--flag value …]`, with those arguments that are given in the place of their names."""
+        """`scena train SCENARIO [--flag value …]`, with the given arguments in place of their names."""
         options = cls.options_class()
         words = ["scena", cls.name]
         for field in cls.positional():
@@ -191,12 +233,6 @@ class Command:
         """The command of this name among the classes that were imported; the last one, if a module was imported again."""
         return next((found for found in reversed(list(_subclasses(cls))) if vars(found).get("name") == name), None)
 
-    @classmethod
-    def _how_to_list(cls) -> str:
-        """Where to find the flags that depend on the arguments."""
-        usage = cls.usage().removesuffix(FLAGS)
-        return f"`{usage}--help` lists all flags." if cls.root is not Command.root else ""
-
     # -------------------------------------------------------------------------------------------- what commands share
 
     def show_log(self) -> None:
@@ -217,9 +253,50 @@ class Command:
         load_tensorflow()
 
 
-def is_missing(options: Params, field: Field) -> bool:
-    """Whether a required argument was not given."""
-    return field.required and not getattr(options, field.name)
+class ScenarioCommand(Command):
+    """A command for a scenario; its root has the scenario's default trainer parameters as `trainer`."""
+
+    options: ScenarioOptions
+
+    @cached_property
+    def scenario(self) -> "AnyScenario":
+        """The scenario that was named."""
+        from scena.scenario.finding import find_scenario
+
+        found = find_scenario(self.options.scenario)
+        heavy = [name for name in HEAVY if name in sys.modules]
+        if heavy and os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
+            import logging
+
+            self.show_log()
+            logging.getLogger(__name__).debug(
+                "%s imports %s at its top: --help would be faster without.", found.__module__, " and ".join(heavy)
+            )
+        return found
+
+    def root(self) -> Params:
+        """The parameters of a training."""
+        return root_of(trainer=self.default_trainer())
+
+    def default_trainer(self) -> Any:
+        """The parameters that flags change."""
+        return self.scenario.default_trainer_params()
+
+    def uses_project_file(self) -> bool:
+        """Parameters of the project hold for every command that starts from a scenario's defaults."""
+        return True
+
+    @property
+    def trainer(self) -> Any:
+        """The trainer's parameters, as the flags set them."""
+        return self.params.trainer
+
+    def check_training(self) -> None:
+        """Finds what is wrong with the training before TensorFlow is loaded."""
+        from scena.training.checks.before_start import check_before_start
+
+        self.show_log()
+        check_before_start(self.trainer, fresh=True)
 
 
 def _subclasses(cls: type[Command]) -> Iterator[type[Command]]:
@@ -234,7 +311,5 @@ def _found(field: Field) -> list[str]:
         return []
     from scena.scenario.finding import list_scenarios
 
-    known = list_scenarios()
-    return [
-        "\n".join(["Scenarios found here:", *(f"  {name}" for name in known)]) if known else "No scenarios found here."
-    ]
+    known = [f"  {name}" for name in list_scenarios()]
+    return ["\n".join(["Scenarios found here:", *known]) if known else "No scenarios found here."]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from scena import plugins
 from scena.backends.quiet import silence_tensorflow
-from scena.errors import ScenaError
-from scena.terminal import visible
+from scena.display import visible
+from scena.errors import ScenaError, did_you_mean
 
 if TYPE_CHECKING:
     from scena.commands.command import Command
@@ -85,14 +85,14 @@ BOTTOM = """Examples:
 SCENA_LOG_LEVEL (debug, info, warning, error) sets how much is logged."""
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Runs `scena` with these arguments (default: the process's) and returns its exit status."""
+def main(argv: list[str] | None = None, *, check_only: bool = False) -> int:
+    """Runs `scena` with these arguments (default: the process's), or only reads them, and returns its exit status."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this process
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         try:
-            return _main(list(sys.argv[1:] if argv is None else argv))
+            return _main(list(sys.argv[1:] if argv is None else argv), check_only)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
@@ -106,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], check_only: bool) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from scena.commands.inspect.completion import answer_shell
 
@@ -123,21 +123,15 @@ def _main(words: list[str]) -> int:
         return 0
     name, rest = command_name(words)
     if name in command_names():
-        return _run(name, rest)
+        return _run(name, rest, check_only)
     if (group := [known for known in command_names() if known.startswith(f"{words[0]} ")]) and (
         not words[1:] or words[1] in ("-h", "--help")
     ):
         print(overview(group))
         return 0 if words[1:] else 2
-    from scena.errors import did_you_mean
-
     tried = " ".join(words[:2]) if group else name
-    print(
-        visible(
-            f"scena: error: there is no command {tried!r}{did_you_mean(tried, command_names())}. See scena --help."
-        ),
-        file=sys.stderr,
-    )
+    close = did_you_mean(tried, command_names())
+    print(visible(f"scena: error: there is no command {tried!r}{close}. See scena --help."), file=sys.stderr)
     return 2
 
 
@@ -178,15 +172,12 @@ def overview(only: Iterable[str] | None = None) -> str:
     from scena.params.cli.help import folded, help_width
 
     groups = dict(GROUPS.values())
-    known = {name for commands in groups.values() for name in commands}
-    if added := {
-        p.name: f"from {p.package}" for p in plugins.installed() if p.kind == "Command" and p.name not in known
-    }:
+    known = {name: line for commands in groups.values() for name, line in commands.items()}
+    added = {p.name: f"from {p.package}" for p in plugins.installed() if p.kind == "Command" and p.name not in known}
+    if added:
         groups["From other packages"] = added
     if only is not None:
-        groups = {
-            "Commands": {name: line for commands in groups.values() for name, line in commands.items() if name in only}
-        }
+        groups = {"Commands": {name: line for name, line in (known | added).items() if name in only}}
     width = max(len(name) for commands in groups.values() for name in commands) + 2
     blocks = [
         "\n".join([f"{title}:", *(f"  {name:<{width}}{line}" for name, line in commands.items())])
@@ -196,11 +187,11 @@ def overview(only: Iterable[str] | None = None) -> str:
     return "\n".join(folded(text, help_width() - 1)[1:])
 
 
-def _run(name: str, words: list[str]) -> int:
+def _run(name: str, words: list[str], check_only: bool) -> int:
     silence_tensorflow()
     debugging = os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug"
     try:
-        return find_command(name).call(words)
+        return find_command(name).call(words, check_only=check_only)
     except ScenaError as error:
         message = f"{error.label}{error}"
         if error.label and debugging:
@@ -213,7 +204,7 @@ def _run(name: str, words: list[str]) -> int:
         message, status = "error: something is nested too deeply (SCENA_LOG_LEVEL=debug shows where)", 1
     except KeyboardInterrupt:
         message, status = "interrupted", 130
-    except OSError as error:  # a file or folder that cannot be read or written, wherever it was
+    except OSError as error:  # a file or folder that cannot be read or written
         if debugging or error.filename is None:
             raise
         message, status = f"error: {error.filename}: {error.strerror}", 1

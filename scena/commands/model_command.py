@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from scena.backends.params import ComputeParams
-from scena.commands.command import Command
-from scena.commands.scenario_command import WorkOptions
+from scena.commands.command import Command, WorkOptions
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ScenarioError
 from scena.params import param
 from scena.scenario.finding import AnyScenario, scenario_of
-from scena.scenario.loading import LoadedExport, compare_code, export_file, load_export
-from scena.scenario.stored import read_description, version_line
+from scena.scenario.stored import LoadedExport, compare_code, export_file, load_export, read_description, version_line
 from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE
 
 logger = logging.getLogger(__name__)
@@ -81,13 +79,13 @@ class ModelCommand(Command):
         return self.exports[0].params.pipelines
 
     def validation_batches(self, **changes: Any) -> Any:
-        """How the run's validation made batches, with some changes; only the source says which split to read."""
+        """How the run's validation made batches, with some changes; the source decides which split to read."""
         val = self.pipelines.val
         split = {"split": None} if "split" in type(val).__params__ else {}
         return val.replace(**split, **changes)
 
-    def tell_of_limit(self, flag: str, which: str, limit: int | None, *, own_data: bool) -> None:
-        """Warns that the limit of the run's validation holds for other data too, if nobody asked for it."""
+    def warn_of_limit(self, flag: str, which: str, limit: int | None, *, own_data: bool) -> None:
+        """Warns that the limit of the run's validation holds for other data too, unless it was asked for."""
         if limit is not None and not own_data and self.parsed.origins[flag] == "default":
             logger.warning("Only %s %d samples, as in the run's validation; all of them: --%s None", which, limit, flag)
 
@@ -119,7 +117,7 @@ def task_of(scenario: AnyScenario) -> str:
 
 
 def model_facts(exports: Sequence[LoadedExport], **more: str) -> dict[str, str]:
-    """What a page says about models at its top: their names and scenario, more facts, the date and the versions, in this order."""
+    """The facts about models at the top of a page: names and scenario, more facts, date and versions."""
     return {
         "Model" if len(exports) == 1 else "Models": ", ".join(str(export.directory) for export in exports),
         "Scenario": type(exports[0].scenario).name(),

@@ -6,10 +6,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scena.display import number, one_line, terminal_width
 from scena.errors import ScenarioError
-from scena.terminal import one_line, terminal_width
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""
@@ -42,13 +45,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: 
 
 
 def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:
-    """Prints a table, and writes JSON if a file is given; with `-` only the JSON is printed.
-
-    Args:
-        results: what to show.
-        json_file: the file.
-        nothing: what is printed if there is no value at all.
-    """
+    """Prints a table, or the text `nothing`, and writes JSON if a file is given; with `-` only the JSON is printed."""
     from scena.model.tensorboard import plain_result  # late: it needs numpy, `--help` does not
 
     text = json.dumps(plain_result(results), indent=1, ensure_ascii=False)
@@ -57,7 +54,7 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
         return
     names = list(dict.fromkeys(name for values in results.values() for name in values))
     heads = [["", *results]] if len(results) > 1 else []
-    rows = [[name, *(_number(values.get(name)) for values in results.values())] for name in names]
+    rows = [[name, *(number(plain_result(values.get(name))) for values in results.values())] for name in names]
     print(text_table([*heads, *rows]) if names else nothing)
     if json_file is not None:
         try:
@@ -66,36 +63,44 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
             raise ScenarioError(f"Cannot write to --json {json_file}: {error.strerror or error}.") from error
 
 
-def _number(value: Any) -> str:
-    """A result for a table: six digits of a number, nothing where there is none."""
-    from scena.model.tensorboard import plain_result
-
-    value = plain_result(value)
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def check_file(flag: str, file: Path | None) -> None:
-    """Checks that a file can be written, before the work; None and `-`, the terminal, always can.
-
-    Raises:
-        ScenarioError: its folder does not exist, or it is a folder itself.
-    """
+    """Raises ScenarioError, before the work, if a file cannot be written; None and `-`, the terminal, always can."""
     if file is None or str(file) == "-":
         return
+    reason = None
     if not file.parent.is_dir():
-        raise ScenarioError(f"Cannot write to {flag} {file}: there is no folder {file.parent}.")
-    if file.is_dir():
-        raise ScenarioError(f"Cannot write to {flag} {file}: it is a folder.")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise ScenarioError(f"Cannot write to {flag} {file}: permission denied.")
+        reason = f"there is no folder {file.parent}"
+    elif file.is_dir():
+        reason = "it is a folder"
+    elif not os.access(file if file.exists() else file.parent, os.W_OK):
+        reason = "permission denied"
+    if reason is not None:
+        raise ScenarioError(f"Cannot write to {flag} {file}: {reason}.")
+
+
+def check_plot(file: Path | None) -> None:
+    """Checks that a plot can be drawn and written to the file of --plot, before the work."""
+    if file is not None:
+        from scena.plots import check_suffix
+
+        check_suffix(file)
+        check_file("--plot", file)
+
+
+def write_plot(file: Path, figures: "dict[str, Figure]") -> None:
+    """Writes the figures of a validation to the file of --plot."""
+    from scena.plots import save_figures
+
+    if not figures:
+        raise ScenarioError(
+            "--plot: there is nothing to draw. Outputs are neither classes nor single numbers, and the evaluator has no plots()."
+        )
+    save_figures(file, figures)
+    print(f"Plot: {file}")
 
 
 def make_folder(flag: str, folder: Path) -> None:
-    """Makes a folder and those above it, and tries to write into it.
-
-    Raises:
-        ScenarioError: that is not possible.
-    """
+    """Makes a folder and those above it, and tries to write into it; raises ScenarioError if that is not possible."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

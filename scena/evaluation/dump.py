@@ -35,11 +35,8 @@ class DumpError(ScenaError, ValueError):
 
 
 class DumpWriter:
-    """Writes predicted samples to a dump. Use it in a `with` block.
-
-    Args:
-        path: the file to write; `.gz` at its end compresses it.
-        header: what to note in the first line, for example the scenario and the models.
+    """Writes predicted samples to a dump; the header, for example scenario and models, goes into the first line. Use it in a `with`
+    block.
     """
 
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
@@ -65,12 +62,8 @@ class DumpWriter:
             self._file.close()
 
     def write(self, sample: Sample, model: str = "", data: str = "") -> None:
-        """Writes one sample.
-
-        Args:
-            sample: what is kept of it is everything that is not None.
-            model: which model predicted it, if there are several.
-            data: which list or part of the data it belongs to, if there are several.
+        """Writes what a sample holds, with the names of the model and of the part of the data it belongs to, where there are
+        several.
         """
         record: dict[str, Any] = {"model": model} if model else {}
         if data:
@@ -114,7 +107,7 @@ def read_dump(path: Path) -> Iterator[tuple[str, str, Sample]]:
                 sample = Sample(**{part: from_json(record[part]) for part in _PARTS if part in record})
                 found = record.get("model", ""), record.get("data", ""), sample
                 if not isinstance(found[0], str) or not isinstance(found[1], str):
-                    raise ValueError("the name of its model or of its data is no text")
+                    raise ValueError("the name of its model or of its data is not text")
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
                 raise _damaged(path, number, error) from error
             yield found
@@ -156,7 +149,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, dict):
         reserved = [key for key in value if key in ("$array", "$bytes") or not isinstance(key, str)]
         if reserved:
-            raise DumpError(f"A dump cannot hold a dict with the key {reserved[0]!r}: keys are other texts. Rename it.")
+            raise DumpError(
+                f"A dump cannot hold a dict with the key {reserved[0]!r}: keys must be other strings. Rename it."
+            )
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]

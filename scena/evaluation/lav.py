@@ -35,7 +35,7 @@ class LAV:
     """
 
     callbacks: Sequence[LAVCallback] = ()
-    """Called in every run; those of the scenario, unless somebody sets others."""
+    """Called in every run; those of the scenario, unless others are set."""
 
     def __init__(self, params: LAVParams, built: BuiltModel, evaluator: Evaluator[Any] | None = None) -> None:
         self.params = params
@@ -122,7 +122,7 @@ class LAV:
         return self.results
 
     def retrace(self) -> None:
-        """Compiles anew: a layer has other tensors than before."""
+        """Compiles again, after a layer has got other tensors."""
         self._engine.retrace()
 
     def predict_batch(self, batch: Batch) -> Arrays:

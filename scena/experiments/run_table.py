@@ -2,7 +2,9 @@
 
 import json
 import math
+import operator
 import re
+from collections.abc import Callable
 from typing import Any
 
 from scena.errors import ExperimentError, did_you_mean
@@ -23,16 +25,14 @@ RUN_ONLY = (
 """Parameters that differ in every run; shown only on request."""
 
 Row = dict[str, Any]
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 _CONDITION = re.compile(r"(?P<name>[^<>=!~]+?)\s*(?P<sign>>=|<=|!=|=|<|>|~)\s*(?P<value>.*)", re.DOTALL)
 
 
 def make_rows(runs: list[StoredRun], names: dict[str, str] | None = None) -> list[Row]:
-    """One row per run, with all columns to show, sort by or filter on.
-
-    Args:
-        runs: the runs.
-        names: the name of each directory (default: its path).
-    """
+    """One row per run, with all columns to show, sort by or filter on; `names` are those of directories, if not their paths."""
     return [
         {
             "run": (names or {}).get(str(run.directory), str(run.directory)),
@@ -55,8 +55,8 @@ def differing(runs: list[StoredRun]) -> list[str]:
     found = [
         name
         for name in names
-        if name not in RUN_ONLY and len({_key(run.params.get(name)) for run in runs}) > 1
-    ]  # fmt: skip
+        if name not in RUN_ONLY and len({json.dumps(run.params.get(name), sort_keys=True) for run in runs}) > 1
+    ]
     return (["scenario"] if len({run.scenario for run in runs}) > 1 else []) + found
 
 
@@ -82,9 +82,13 @@ def filter_rows(rows: list[Row], conditions: list[str]) -> list[Row]:
 def sort_rows(rows: list[Row], name: str, *, reverse: bool = False) -> list[Row]:
     """The rows sorted by one column; numbers before text, missing values last."""
     (name,) = full_names(rows, [name], "--sort")
+
+    def order(row: Row) -> tuple[int, Any]:
+        return (0, row[name]) if isinstance(row[name], int | float) else (1, shown(row[name]))
+
     empty = [row for row in rows if _is_empty(row.get(name))]
     full = [row for row in rows if not _is_empty(row.get(name))]
-    return [*sorted(full, key=lambda row: _order(row[name]), reverse=reverse), *empty]
+    return [*sorted(full, key=order, reverse=reverse), *empty]
 
 
 def shown(value: Any) -> str:
@@ -159,23 +163,8 @@ def _holds(value: Any, sign: str, wanted: str) -> bool:
         if sign in ("=", "!="):
             return (shown(value) == wanted) == (sign == "=")
         return False
-    return {
-        "=": left == right,
-        "!=": left != right,
-        "<": left < right,
-        "<=": left <= right,
-        ">": left > right,
-        ">=": left >= right,
-    }[sign]
+    return _COMPARISONS[sign](left, right)
 
 
 def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _order(value: Any) -> tuple[int, Any]:
-    return (0, value) if isinstance(value, int | float) else (1, shown(value))
-
-
-def _key(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)

@@ -72,13 +72,13 @@ class StoredRun:
         return sum(row.get("seconds", 0.0) for row in self.history)
 
 
-def find_runs(places: list[Path]) -> list[Path]:
+def find_runs(folders: list[Path]) -> list[Path]:
     """The directories of runs among and below these paths, sorted by name."""
     found: dict[Path, None] = {}
-    for place in places:
-        if not place.is_dir():
-            raise ExperimentError(f"There is no directory {place}.")
-        found.update(dict.fromkeys(_search(place)))
+    for folder in folders:
+        if not folder.is_dir():
+            raise ExperimentError(f"There is no directory {folder}.")
+        found.update(dict.fromkeys(_search(folder)))
     return list(found)
 
 
@@ -201,26 +201,24 @@ CLASS = "class"
 
 def flat_values(trainer: dict[str, Any]) -> dict[str, Any]:
     """The stored parameters of a run as flag name -> value; the value of a class choice is the name of the class."""
-    values: dict[str, Any] = {}
-    _collect(trainer, (), values)
-    return values
+    return dict(_flat(trainer, ()))
 
 
-def _collect(value: Any, path: tuple[str, ...], values: dict[str, Any]) -> None:
+def _flat(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and (CLASS in value or not path):
         if path:
-            values[flag_name(path)] = value[CLASS]
+            yield flag_name(path), value[CLASS]
         for key, item in value.items():
             if key != CLASS:
-                _collect(item, (*path, key), values)
+                yield from _flat(item, (*path, key))
     elif isinstance(value, list) and value and all(isinstance(item, dict) and CLASS in item for item in value):
-        values[flag_name(path)] = [item[CLASS] for item in value]
+        yield flag_name(path), [item[CLASS] for item in value]
         for index, item in enumerate(value):
             for key, inner in item.items():
                 if key != CLASS:
-                    _collect(inner, (*path, str(index), key), values)
+                    yield from _flat(inner, (*path, str(index), key))
     else:
-        values[flag_name(path)] = value
+        yield flag_name(path), value
 
 
 def flag_name(path: tuple[str, ...]) -> str:

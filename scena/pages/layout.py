@@ -1,4 +1,4 @@
-"""A page in one piece, and the parts it is made of: facts, tables, plots, code to copy.
+"""Self-contained pages, and the parts they are made of: facts, tables, plots, code to copy.
 
 Nothing is fetched from elsewhere: style and script are in the page. Every function that takes text escapes it; those that take HTML say so.
 """
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scena.terminal import visible
+from scena.display import visible
 
 MANY_ROWS = 20
 """A table with more rows scrolls in a box of its own, below its head."""
@@ -109,19 +109,19 @@ def table(
     """
     rows = list(rows)
     numbers = {
-        place
+        index
         for row in rows
-        for place, cell in enumerate(row)
-        if place and isinstance(cell, Cell) and cell.value is not None
+        for index, cell in enumerate(row)
+        if index and isinstance(cell, Cell) and cell.value is not None
     }
     names = [
-        f'<th scope="col"{" class=number" if place in numbers else ""}>'
+        f'<th scope="col"{" class=number" if index in numbers else ""}>'
         + (f'<button type="button" class="sort">{escaped(name)}</button></th>' if sortable else f"{escaped(name)}</th>")
-        for place, name in enumerate(head)
+        for index, name in enumerate(head)
     ]
     body = "".join(
-        f"<tr{' class=differs' if place in marked else ''}>{_cells(row, numbers)}</tr>"
-        for place, row in enumerate(rows)
+        f"<tr{' class=differs' if index in marked else ''}>{_cells(row, numbers)}</tr>"
+        for index, row in enumerate(rows)
     )
     foot = f"<tfoot><tr>{_cells(footer, numbers)}</tr></tfoot>" if footer else ""
     box = "scroll tall" if len(rows) > MANY_ROWS else "scroll"
@@ -135,9 +135,9 @@ def _cells(row: Sequence[Cell | str], numbers: Collection[int]) -> str:
     cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
     return "".join(
         f'<th scope="row"{_value(cell)}>{escaped(cell.text)}</th>'
-        if not place
-        else f"<td{' class=number' if place in numbers else ''}{_value(cell)}>{escaped(cell.text)}</td>"
-        for place, cell in enumerate(cells)
+        if not index
+        else f"<td{' class=number' if index in numbers else ''}{_value(cell)}>{escaped(cell.text)}</td>"
+        for index, cell in enumerate(cells)
     )
 
 
@@ -181,22 +181,17 @@ def code(text: str) -> str:
 
 
 def tabs(key: str, panels: Mapping[str, str]) -> str:
-    """Panels of which one is shown; they are HTML, by the text of their tab.
-
-    Args:
-        key: makes the ids of the panels.
-        panels: the panels.
-    """
+    """Panels of which one is shown; they are HTML, by the text of their tab. `key` makes their ids."""
     if len(panels) == 1:
         return next(iter(panels.values()))
     buttons = "".join(
-        f'<button type="button" role="tab" id="{key}-tab-{place}" aria-controls="{key}-{place}" '
-        f'aria-selected="{"false" if place else "true"}"{" tabindex=-1" if place else ""}>{escaped(name)}</button>'
-        for place, name in enumerate(panels)
+        f'<button type="button" role="tab" id="{key}-tab-{index}" aria-controls="{key}-{index}" '
+        f'aria-selected="{"false" if index else "true"}"{" tabindex=-1" if index else ""}>{escaped(name)}</button>'
+        for index, name in enumerate(panels)
     )
     shown = "".join(
-        f'<div role="tabpanel" id="{key}-{place}" aria-labelledby="{key}-tab-{place}"{" hidden" if place else ""}>{panel}</div>'
-        for place, panel in enumerate(panels.values())
+        f'<div role="tabpanel" id="{key}-{index}" aria-labelledby="{key}-tab-{index}"{" hidden" if index else ""}>{panel}</div>'
+        for index, panel in enumerate(panels.values())
     )
     return f'<div class="tabs"><div role="tablist">{buttons}</div>{shown}</div>'
 

@@ -122,7 +122,7 @@ class Predictor:
         """The sample of one value for each input of the model, from JSON or from a form sent to `scena serve`.
 
         A file is an open `UploadedFile`. If the scenario has processors for prediction, they get it where their generator would give
-        a path; otherwise it is read as a picture of the size of its input.
+        a path; otherwise it is read as an image of the size of its input.
 
         Raises:
             ValueError: a value is not right; the message goes to the client.
@@ -135,7 +135,7 @@ class Predictor:
         """The sample of a single file that was sent to `scena serve`. Override it to read other files.
 
         If the scenario has processors for prediction, they get an open file where their generator would give a path; otherwise the file is
-        read as a picture of the size of the model's input.
+        read as an image of the size of the model's input.
 
         Raises:
             ValueError: the file is not right; the message goes to the client.
@@ -192,10 +192,6 @@ class DirectPath:
     """Pre- and post-processing of a few samples in the calling thread, with exactly the results of a pipeline.
 
     Processors are created once. They may keep state, so each thread has its own.
-
-    Args:
-        data: the data whose processors and specs are used.
-        mode: which processors apply, and whether there are targets.
     """
 
     def __init__(self, data: DataBase[Any], mode: PipelineMode) -> None:
@@ -227,10 +223,10 @@ class DirectPath:
             sample.index = index
             yield apply_steps(steps, sample, random, index, 0) if steps else sample
 
-    def _steps(self, place: str) -> list[MappingStep]:
-        made: list[MappingStep] | None = getattr(self._local, place, None)
+    def _steps(self, stage: str) -> list[MappingStep]:
+        made: list[MappingStep] | None = getattr(self._local, stage, None)
         if made is None:
-            steps = self._pre if place == "pre" else self._post
+            steps = self._pre if stage == "pre" else self._post
             made = [MappingStep(step, step.params.create(self._data.params, self._mode)) for step in steps]
-            setattr(self._local, place, made)
+            setattr(self._local, stage, made)
         return made

@@ -13,13 +13,8 @@ from scena.errors import DataError
 
 
 def dataset_batches(dataset: "tf.data.Dataset", data: DataBase[Any], batch_size: int, targets: bool) -> Iterator[Batch]:
-    """The batches of a data set.
-
-    Args:
-        dataset: its elements are a dict of inputs, or (inputs, targets).
-        data: whose specs they must match.
-        batch_size: for elements that are single samples.
-        targets: keep the targets.
+    """The batches of a data set whose elements are a dict of inputs, or (inputs, targets), as the data's specs say; `batch_size` is
+    for elements that are single samples.
     """
     specs = [data.input_layer_specs(), *([data.target_layer_specs()] if targets else [])]
     structure = dataset.element_spec

@@ -1,12 +1,21 @@
-"""Several models of one scenario predict together: what combines their outputs, and the predictor that asks it. It needs no Keras."""
+"""Several models of one scenario predict together: whether they can, what combines their outputs, and the predictor that asks it.
 
+It needs no Keras.
+"""
+
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from scena.data.batch import Arrays, Batch
+from scena.data.params import PipelineMode
+from scena.data.resource import Resource
+from scena.errors import ScenarioError
 from scena.overriding import Overridable
+from scena.params import Params
 from scena.prediction.params import PredictorParams, VoterParams
 from scena.prediction.predictor import Predictor
 
@@ -73,3 +82,44 @@ def majority_vote(values: list[np.ndarray]) -> np.ndarray:
 
 def _vote(values: list[np.ndarray]) -> np.ndarray:
     return (mean_vote if np.issubdtype(values[0].dtype, np.floating) else majority_vote)(values)
+
+
+def check_same_inputs(exports: Sequence[Any], mode: PipelineMode) -> None:
+    """Raises if two exports would prepare the same sample differently. Only processors of this mode count: another augmentation in
+    training does not matter.
+    """
+    first, *others = exports
+    expected = _preparation(first.scenario.params.data, mode)
+    for other in others:
+        if _preparation(other.scenario.params.data, mode) != expected:
+            raise ScenarioError(
+                f"{first.directory} and {other.directory} prepare their inputs differently (--data of the two runs), so they cannot "
+                "work on the same batches. `scena params MODEL` shows how each was trained."
+            )
+
+
+def _preparation(data: Any, mode: PipelineMode) -> Any:
+    """Everything about the data's parameters that decides what the model gets; files count by their content."""
+    steps = [processor for processor in data.pre_proc if mode in processor.modes]
+    own = {name: getattr(data, name) for name in type(data).__params__ if name not in ("pre_proc", "post_proc")}
+    return [_content(own), [[type(step).__name__, _content(step)] for step in steps]]
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, Resource):
+        return _digest(value.path)
+    if isinstance(value, Params):
+        return {name: _content(getattr(value, name)) for name in type(value).__params__ if name != "modes"}
+    if isinstance(value, dict):
+        return {name: _content(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_content(item) for item in (sorted(value, key=str) if isinstance(value, set) else value)]
+    return str(value)
+
+
+def _digest(path: Path) -> str:
+    if path.is_dir():
+        return hashlib.sha256(
+            "".join(_digest(file) for file in sorted(path.rglob("*")) if file.is_file()).encode()
+        ).hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scena.data.resource import export_resources
 from scena.errors import ConversionError, ScenarioError
 from scena.model.state.archive import write_layer_file
-from scena.scenario.stored import ExportParams, describe_export, read_description, write_description
+from scena.scenario.stored import ExportParams, describe, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
 from scena.storage.run_layout import EXPORT_FILE, MANIFEST, model_file
@@ -19,8 +19,8 @@ from scena.storage.run_layout import saved_model as saved_model_folder
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
-    from scena.scenario.loading import LoadedExport
     from scena.scenario.scenario import ScenarioBase
+    from scena.scenario.stored import LoadedExport
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def write_export(
     check: Callable[[Path], None] | None = None,
     **more: Any,
 ) -> None:
-    """Writes model, parameters and resources aside and, if a check does not object, puts them in place together."""
+    """Writes model, parameters and resources aside and, if a check passes, puts them in place together."""
 
     def fill(aside: Path) -> None:
         scenario_params, pipelines = export_resources([params.scenario, params.pipelines], aside)
@@ -44,7 +44,7 @@ def write_export(
             _write_saved_models(aside, built, directory)
         write_description(
             aside / EXPORT_FILE,
-            describe_export(scenario, ExportParams(scenario_params, pipelines, params.trainer), **more),
+            describe(scenario, ExportParams(scenario_params, pipelines, params.trainer), **more),
         )
         seal_tree(aside)
         if check is not None:
@@ -54,7 +54,9 @@ def write_export(
     if directory.exists() and not any(os.path.lexists(directory / name) for name in (EXPORT_FILE, MANIFEST)):
         inside = sorted(os.listdir(directory)) if directory.is_dir() else [directory.name]
         if inside:
-            raise ScenarioError(f"{directory} is no export, so it is not replaced: it holds {inside[0]}. Remove it.")
+            raise ScenarioError(
+                f"{directory} is not an export, so it is not replaced: it holds {inside[0]}. Remove it."
+            )
     replace_directory(directory, fill)
 
 
@@ -108,7 +110,7 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
             check(aside)
         sync_tree(aside)
         add_checksums(directory, tree_checksums(aside), instead_of=[path.name for path in aside.iterdir()])
-        # the default graph comes last: its presence says that all are there
+        # the default graph comes last: once it is there, all are
         for path in sorted(aside.iterdir(), reverse=True):
             put_in_place(path, directory / path.name)
     finally:
@@ -117,15 +119,9 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
 
 
 def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None:
-    """Writes an export of the model with other parameters to a new directory.
+    """Writes an export of a model with changed parameters of its scenario to a new directory.
 
-    Args:
-        export: the model.
-        scenario_params: the parameters of its scenario, changed.
-        directory: the export directory to write.
-
-    Raises:
-        ScenarioError: the changed model has other weights, or the directory exists.
+    Raises ScenarioError if the changed model has other weights, or the directory exists.
     """
     if directory.exists():
         raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")
@@ -134,7 +130,7 @@ def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None
     states = old.layers().read()
     new.layers().quantize(states)
     before, after = old.root.weights, new.root.weights
-    _check_shapes([tuple(weight.shape) for weight in before], [tuple(weight.shape) for weight in after], after)
+    _check_shapes(before, after)
     for source, target in zip(before, after, strict=True):
         target.assign(source.value)
     new.layers().set(states)
@@ -144,15 +140,15 @@ def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None
     scenario.export(new, directory, params, adapted_from=str(export.directory), **more)
 
 
-def _check_shapes(before: list[tuple[int, ...]], after: list[tuple[int, ...]], weights: list[Any]) -> None:
-    for place, (old, new) in enumerate(zip(before, after, strict=False)):
-        if old != new:
-            raise ScenarioError(
-                f"The weights do not fit the changed parameters: {weights[place].path} would have the shape {new}, but the stored one has "
-                f"{old}. Only parameters that keep the shapes of all weights can be changed."
-            )
-    if len(before) != len(after):
-        raise ScenarioError(
-            f"The weights do not fit the changed parameters: the changed model has {len(after)} weights, the stored one {len(before)}. "
-            "Only parameters that keep the shapes of all weights can be changed."
-        )
+def _check_shapes(before: list[Any], after: list[Any]) -> None:
+    for old, new in zip(before, after, strict=False):
+        if tuple(old.shape) != tuple(new.shape):
+            problem = f"{new.path} would have the shape {tuple(new.shape)}, but the stored one has {tuple(old.shape)}"
+            break
+    else:
+        if len(before) == len(after):
+            return
+        problem = f"the changed model has {len(after)} weights, the stored one {len(before)}"
+    raise ScenarioError(
+        f"The weights do not fit the changed parameters: {problem}. Only parameters that keep the shapes of all weights can be changed."
+    )

@@ -1,4 +1,4 @@
-"""Finding a scenario by the name a user types (`pkg.module`, `pkg.module:Class`, a folder or a `.py` file) or that a run stores.
+"""Finding a scenario by the name a user types (`pkg.module`, `pkg.module:Class`, a folder, a `.py` file) or that a run stores; `--import`.
 
 A name that a user types is imported. A name that a file stores must not decide what is executed: its module is imported only if it lies on
 the user's own path, outside the directory the name was read from, and if its source, read without running it, defines that scenario.
@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from scena.errors import ScenaError, ScenarioError, did_you_mean
+from scena.params import ParamsError
 from scena.scenario.scenario import ScenarioBase
 
 PACKAGE = Path(__file__).parent.parent
@@ -30,11 +31,8 @@ def find_scenario(name: str) -> AnyScenario:
     Raises:
         ScenarioError: nothing, or more than one scenario, has this name; the message lists what there is.
     """
-    use_current_folder()
     module, separator, class_name = name.partition(":")
-    if _is_path(module):
-        module = _put_on_path(Path(module))
-    return import_scenario(f"{module}{separator}{class_name}", asked=name)
+    return import_scenario(f"{_importable(module)}{separator}{class_name}", asked=name)
 
 
 def import_scenario(name: str, asked: str = "") -> AnyScenario:
@@ -45,17 +43,14 @@ def import_scenario(name: str, asked: str = "") -> AnyScenario:
     found = _scenarios_of(module)
     if class_name:
         if class_name not in found:
-            raise ScenarioError(f"{module.__name__} has no scenario {class_name!r}{_choices(found, class_name)}")
+            choices = did_you_mean(class_name, found) or f"; it has {', '.join(found) or 'none'}"
+            raise ScenarioError(f"{module.__name__} has no scenario {class_name!r}{choices}.")
         return found[class_name]
-    if len(found) != 1:
-        raise ScenarioError(
-            f"{module.__name__} defines {'several scenarios' if found else 'no scenario'}. "
-            + (
-                f"Say which: {', '.join(f'{asked}:{cls}' for cls in found)}."
-                if found
-                else "A scenario is a subclass of ScenarioBase."
-            )
-        )
+    if not found:
+        raise ScenarioError(f"{module.__name__} defines no scenario. A scenario is a subclass of ScenarioBase.")
+    if len(found) > 1:
+        choices = ", ".join(f"{asked}:{cls}" for cls in found)
+        raise ScenarioError(f"{module.__name__} defines several scenarios. Say which: {choices}.")
     return next(iter(found.values()))
 
 
@@ -65,10 +60,8 @@ def find_object(name: str) -> Any:
     Raises:
         ScenarioError: there is no such module, or it has nothing of that name.
     """
-    use_current_folder()
     module_name, _, attribute = name.rpartition(":")
-    if _is_path(module_name):
-        module_name = _put_on_path(Path(module_name))
+    module_name = _importable(module_name)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -77,6 +70,28 @@ def find_object(name: str) -> Any:
         raise ScenarioError(f"{module_name} has no {attribute!r}{did_you_mean(attribute, vars(module))}.")
     found = getattr(module, attribute)
     return None if isinstance(found, type) and issubclass(found, ScenarioBase) else found
+
+
+def import_modules(modules: list[str]) -> None:
+    """Imports what `--import` names, so that the classes in it can be chosen.
+
+    Raises:
+        ParamsError: a name cannot be that of a module.
+        ScenarioError: a module cannot be imported.
+    """
+    use_current_folder()
+    for name in modules:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ParamsError(f"--import takes the names of modules, such as package.module. Received: {name!r}.")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ScenarioError(f"--import {name}: {error}.") from error
+        except (Exception, SystemExit) as error:
+            raise not_importable(f"--import {name}", error) from error
+        from scena.storage.code_fingerprints import note_import  # late: `--help` without --import does not need it
+
+        note_import(name)
 
 
 def use_current_folder() -> None:
@@ -137,17 +152,13 @@ def _search(folder: Path, prefix: str, depth: int = 3) -> Iterator[str]:
             yield f"{prefix}{entry.stem}"
 
 
-def _is_path(name: str) -> bool:
-    return (
-        name.endswith(".py")
-        or os.sep in name
-        or name in (".", "..")
-        or (name.isidentifier() and os.path.isfile(Path(name, "scenario.py")))
-    )
-
-
-def _put_on_path(path: Path) -> str:
-    """Makes the file or folder importable under its natural name and returns that name."""
+def _importable(name: str) -> str:
+    """The name of a module that a user named, or of a file or folder, which is made importable under its natural name."""
+    use_current_folder()
+    here = name.isidentifier() and os.path.isfile(Path(name, "scenario.py"))
+    if not (here or name.endswith(".py") or os.sep in name or name in (".", "..")):
+        return name
+    path = Path(name)
     if path.is_dir():
         if not (path / "scenario.py").is_file():
             raise ScenarioError(f"The folder {path} has no scenario.py.")
@@ -211,7 +222,7 @@ def not_importable(name: str, error: BaseException) -> ScenaError:
         return error
     from scena.user_code import reason, user_line  # late: almost all modules can be imported
 
-    place = None if isinstance(error, SyntaxError) else user_line(error)  # a syntax error says it itself
+    place = None if isinstance(error, SyntaxError) else user_line(error)  # a syntax error names its line itself
     what = f"it ends the program ({reason(error)})" if isinstance(error, SystemExit) else reason(error)
     return ScenarioError(
         f"{name} cannot be imported: {what}{f', in {place}' if place else ''}. (SCENA_LOG_LEVEL=debug shows the traceback.)"
@@ -226,17 +237,11 @@ def _scenarios_of(module: ModuleType) -> dict[str, AnyScenario]:
     }
 
 
-def _choices(found: dict[str, AnyScenario], asked: str) -> str:
-    return (did_you_mean(asked, found) or f"; it has {', '.join(found) or 'none'}") + "."
-
-
 def scenario_of(stored_name: str, directory: Path, explicit: str | None = None) -> AnyScenario:
-    """The scenario of a stored run.
+    """The scenario of a stored run: `explicit`, which a user named with --scenario, or else what the file says,
+    `package.module:Class`.
 
-    Args:
-        stored_name: what the stored file says, `package.module:Class`.
-        directory: where that file lies; nothing below it is imported.
-        explicit: the scenario a user named with `--scenario`, which is then taken.
+    Nothing below the directory that holds the file is imported.
     """
     if explicit is not None:
         return find_scenario(explicit)

@@ -22,6 +22,6 @@ class ScenarioBaseParams(Params, Generic[TData, TModel], abstract=True):
         evaluator: EvaluatorParams = param(flat=True, help="measures in Python on post-processed samples")
     debug_graph_construction: bool = param(
         False,
-        help="before a training, run graph, losses and metrics once on real data, op by op, and say what they give",
+        help="before a training, run graph, losses and metrics once on real data, op by op, and report what they return",
     )
     print_eval_limit: int = param(10, ge=0, help="how many samples of a validation the model may print")

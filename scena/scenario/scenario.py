@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scena.model.model import ModelBase
     from scena.prediction.predictor import Predictor
     from scena.prediction.voting import MultiModelPredictor, Voter
-    from scena.scenario.loading import LoadedExport
+    from scena.scenario.stored import LoadedExport
     from scena.scenario.verifying import ExportCheck
     from scena.storage.code_fingerprints import Fingerprints
     from scena.training.trainer import Trainer
@@ -72,9 +72,9 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         return f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
-    def _argument(cls, place: int) -> Any:
-        """The parameter class that a subclass of this generic class named at this place."""
-        return concrete(type_argument(cls, _VARIABLES[place]))
+    def _argument(cls, index: int) -> Any:
+        """The parameter class that a subclass of this generic class named at this index."""
+        return concrete(type_argument(cls, _VARIABLES[index]))
 
     @classmethod
     def default_params(cls) -> TScenarioParams:
@@ -198,37 +198,30 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def model_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the model's constructor, for example the size of the data's codec."""
-        del data
         return {}
 
     def graph_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the model's `create_graph`."""
-        del data
         return {}
 
     def root_graph_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the constructor of the model's `root_graph_cls`."""
-        del data
         return {}
 
     def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the evaluator's constructor."""
-        del data
         return {}
 
     def voter_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the voter's constructor."""
-        del data
         return {}
 
     def lav_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the constructor of LAV."""
-        del data
         return {}
 
     def predictor_kwargs(self, data: Any) -> dict[str, Any]:
         """More arguments for the predictor's constructor."""
-        del data
         return {}
 
     # ---- what a user asks for -----------------------------------------------------------------------------------------
@@ -242,10 +235,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         cls.check_params(params)
         scenario = cls(params.scenario)
-        (
-            scenario.evaluator_cls(),
-            cls.voter_params.implementation(),
-        )  # a misspelt `builds=` would only show after the training
+        scenario.evaluator_cls()  # a misspelt `builds=` of it, or of the voter, would only show after the training
+        cls.voter_params.implementation()
         return cls.trainer_cls()(params, scenario)
 
     @classmethod
@@ -255,8 +246,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         Raises:
             ParamsError: a value is wrong, as the command line would say it.
         """
-        for place, name in enumerate(("scenario", "gen")):
-            expected, received = cls._argument(place), getattr(params, name, None)
+        for index, name in enumerate(("scenario", "gen")):
+            expected, received = cls._argument(index), getattr(params, name, None)
             if not isinstance(received, expected):
                 raise ParamsError(
                     f"{cls.__name__}.create_trainer expects trainer parameters whose {name} is {expected.__name__}, as "
@@ -290,7 +281,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             directory: the export directory to write or to replace.
             trainer_params: all parameters of the run, or those of another export.
             saved_model: also write TensorFlow's SavedModel (it can be added later with `complete_export`).
-            check: called with the directory before it is put in its place; what it raises keeps the export from appearing.
+            check: called with the directory before it is put in place; what it raises keeps the export from appearing.
             more: what else to note in `scenario.json`, for example the results.
         """
         from scena.scenario.exporting import write_export
@@ -311,13 +302,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def complete_export(
         self, built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None
     ) -> None:
-        """Adds the SavedModel to an export that was written without it.
-
-        Args:
-            built: the model in memory, which has the weights of the export meanwhile.
-            directory: the export.
-            check: called with the directory of the SavedModel before it is put in its place.
-        """
+        """Adds the SavedModel to an export that was written without it; meanwhile the model in memory has the export's weights."""
         from scena.scenario.exporting import complete_export
 
         complete_export(built, directory, check)
@@ -329,7 +314,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         return ExportCheck(type(self), built, trainer_params.precision)
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
-        """Called when a training starts anew, before a warm start: set first weights here. The default does nothing.
+        """Called when a new training starts, before a warm start: set first weights here. The default does nothing.
 
         A resumed training does not call it, since its checkpoint has the weights.
         """
@@ -337,8 +322,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     def read_weights(self, directory: Path) -> list[tuple[str, Any]]:
         """The weights of an export, of this scenario or of another one on the path, for a warm start."""
         from scena.scenario.finding import scenario_of
-        from scena.scenario.loading import load_export
-        from scena.scenario.stored import read_description
+        from scena.scenario.stored import load_export, read_description
 
         stored = str(read_description(directory / EXPORT_FILE)["scenario"])
         other = type(self) if stored == self.name() else scenario_of(stored, directory)
@@ -370,7 +354,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             export_dir: a run's `best` or `export` directory.
             params: batch size, device and so on.
         """
-        from scena.scenario.loading import opened
+        from scena.scenario.stored import opened
 
         params = check(params or cls.lav_params())
         loaded = opened(export_dir, cls)
@@ -388,7 +372,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.params import PipelineMode
         from scena.model.measures.voted import VotedMeasures
-        from scena.scenario.loading import check_same_inputs, compare_code, opened
+        from scena.prediction.voting import check_same_inputs
+        from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.lav_params())
         _select(params.device)
@@ -427,7 +412,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             runtime: the name of what runs the model, instead of `params.runtime`.
         """
         from scena.data.params import PipelineMode
-        from scena.scenario.loading import check_same_inputs, compare_code, opened
+        from scena.prediction.voting import check_same_inputs
+        from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.predictor_params())
         if runtime is not None:

@@ -1,20 +1,38 @@
-"""A run's parameters on disk: the same JSON file in a run's directory and in an export."""
+"""Runs and exports on disk: the JSON file that both have, and loading exported models. Nothing in an export is executed."""
 
 import functools
 import json
+import logging
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.data.params import RULES
+from scena.data.resource import resolve_resources
+from scena.display import visible
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, build, short_name, subclasses, to_raw
+from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.scenario import ScenarioBase
-from scena.storage.checksums import warn_if_changed, write_checked
-from scena.storage.code_fingerprints import noted_imports
-from scena.terminal import visible
+from scena.storage.checksums import DamagedFileError, verify_tree, warn_if_changed, write_checked
+from scena.storage.code_fingerprints import (
+    CodeChange,
+    Fingerprints,
+    changed_code,
+    noted_imports,
+    stored_fingerprints,
+)
+from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, RESOURCES, model_file
+
+if TYPE_CHECKING:
+    from scena.model.built import BuiltModel
+    from scena.prediction.params import PredictorParams
+    from scena.prediction.predictor import Predictor
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 1
 EXPORT_FORMAT = 2
@@ -39,7 +57,7 @@ class ExportParams:
         record = {name: value for name, value in to_raw(trainer_params).items() if name not in _BUILT}
         return cls(trainer_params.scenario, trainer_params.gen, record)
 
-    def raw(self, scenario: type[ScenarioBase[Any, Any]]) -> dict[str, Any]:
+    def raw(self, scenario: AnyScenario) -> dict[str, Any]:
         """As they are stored."""
         whole = to_raw(scenario.trainer_params_cls()(scenario=self.scenario, gen=self.pipelines))
         return {"params": whole["scenario"], "pipelines": whole["gen"], "trainer": self.trainer}
@@ -48,26 +66,21 @@ class ExportParams:
 _BUILT = ("scenario", "gen")
 
 
-def describe(scenario: type[ScenarioBase[Any, Any]], params: Params, **more: Any) -> dict[str, Any]:
-    """What is stored about a run: the scenario's name, all parameters, and the versions that made it."""
+def describe(scenario: AnyScenario, params: "Params | ExportParams", **more: Any) -> dict[str, Any]:
+    """What is stored about a run, or about an export: the scenario's name, all parameters, and the versions that made it."""
+    if isinstance(params, ExportParams):
+        number, stored = EXPORT_FORMAT, params.raw(scenario)
+    else:
+        number, stored = FORMAT, {"trainer": to_raw(params)}
     return {
-        "format": FORMAT,
+        "format": number,
         "rules": RULES,
         "scenario": scenario.name(),
-        "trainer": to_raw(params),
-        **_made_with(),
+        **stored,
+        "imports": noted_imports(),
+        "versions": versions(),
         **more,
     }
-
-
-def describe_export(scenario: type[ScenarioBase[Any, Any]], params: ExportParams, **more: Any) -> dict[str, Any]:
-    """What is stored about an exported model."""
-    made = {**params.raw(scenario), **_made_with()}
-    return {"format": EXPORT_FORMAT, "rules": RULES, "scenario": scenario.name(), **made, **more}
-
-
-def _made_with() -> dict[str, Any]:
-    return {"imports": noted_imports(), "versions": versions()}
 
 
 def versions() -> dict[str, str]:
@@ -129,25 +142,39 @@ def joined(description: Any, path: Path) -> dict[str, Any]:
         or not isinstance(description.get("scenario"), str)
         or not isinstance(description.get("trainer"), dict)
     ):
-        raise ScenarioError(f"{path} is not a description of a run: it has no 'scenario' or no 'trainer' entry.")
+        raise ScenarioError(f"{path} does not describe a run: it has no 'scenario' or no 'trainer' entry.")
     if "params" not in description:
         return description
     parts = {"scenario": description["params"], "gen": description.get("pipelines")}
     return {**description, "trainer": {**description["trainer"], **parts}}
 
 
-def stored_export(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> ExportParams:
-    """The parameters of an export; only those that a prediction needs become objects."""
-    trainer = _without_former_class(description["trainer"], scenario)
-    record = {name: value for name, value in trainer.items() if name not in _BUILT}
+def read_training(path: Path, explicit: str | None = None) -> tuple[AnyScenario, dict[str, Any], Any]:
+    """The scenario (`explicit`, if a user named it), the description and the trainer parameters in the file of a run or an export."""
+    description = read_description(path)
+    scenario = scenario_of(description["scenario"], path.parent, explicit)
+    return scenario, description, stored_params(description, scenario, path)
+
+
+def stored_params(description: dict[str, Any], scenario: AnyScenario, path: Path) -> Any:
+    """The trainer parameters of a stored run, as an object."""
     try:
-        needed = build({name: trainer[name] for name in _BUILT if name in trainer}, scenario.trainer_params_cls())
+        return build(_without_former_class(description["trainer"], scenario), scenario.trainer_params_cls())
     except ParamsError as error:
         raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
-    return ExportParams(needed.scenario, needed.gen, record)
+    except RecursionError:
+        raise ScenarioError(f"{path}: its parameters are nested too deeply.") from None
 
 
-def _without_former_class(trainer: dict[str, Any], scenario: type[ScenarioBase[Any, Any]]) -> dict[str, Any]:
+def stored_export(description: dict[str, Any], scenario: AnyScenario, path: Path) -> ExportParams:
+    """The parameters of an export; only those that a prediction needs become objects."""
+    trainer = description["trainer"]
+    needed = {name: trainer[name] for name in _BUILT if name in trainer}
+    built = stored_params({**description, "trainer": needed}, scenario, path)
+    return ExportParams(built.scenario, built.gen, {name: trainer[name] for name in trainer if name not in _BUILT})
+
+
+def _without_former_class(trainer: dict[str, Any], scenario: AnyScenario) -> dict[str, Any]:
     """The parameters without the name of the scenario's params class if that was renamed, or replaced by `Scenario[Data, Model, …]`.
 
     The scenario decides about the class; its fields are checked as always.
@@ -169,16 +196,128 @@ def _imports_hint(description: dict[str, Any]) -> str:
     return f" The run was made with --import {visible(' '.join(names))}; give that here, too."
 
 
-def stored_params(description: dict[str, Any], scenario: type[ScenarioBase[Any, Any]], path: Path) -> Any:
-    """The trainer parameters of a stored run, as an object."""
+@dataclass
+class LoadedExport:
+    """An export whose parameters have been read; `build()` creates the model and reads its weights."""
+
+    directory: Path
+    scenario: ScenarioBase[Any, Any]
+    params: ExportParams
+    """Its parameters; the scenario has those of data and model."""
+    code: Fingerprints | None = None
+    """The code that it was made with; None if it does not say."""
+    code_compared: bool = False
+    """Whether a difference between that code and today's has been reported, or does not matter."""
+    rules: Any = None
+    """The version of the rules by which the run chose its samples."""
+
+    def build(self) -> "BuiltModel":
+        """Creates the model and loads its weights; warns if the code has changed."""
+        compare_code([self])
+        built = self.scenario.build()
+        built.load(self.directory)
+        return built
+
+    def create_predictor(self, params: "PredictorParams") -> "Predictor":
+        """The predictor of this model in the runtime of its parameters.
+
+        Raises:
+            ScenarioError: the runtime's model takes inputs that the scenario's data does not have.
+        """
+        from scena.prediction.runtimes.base import Runtime, UnbuiltModel
+
+        runtime: Runtime = params.runtime.create(self)
+        built = runtime.build()
+        if built is not None:
+            return self.scenario.create_predictor_for(built, params)
+        data = self.scenario.create_data()
+        there = data.input_layer_specs()
+        if missing := [name for name in runtime.inputs() if name not in there]:
+            raise ScenarioError(
+                f"The model that {type(runtime).__name__} opened in {self.directory} takes the input {missing[0]!r}, and the data has "
+                f"{', '.join(there)}."
+            )
+        unbuilt: Any = UnbuiltModel(data, self.scenario.create_model(data))
+        predictor = self.scenario.create_predictor_for(unbuilt, params)
+        predictor.engine = runtime
+        return predictor
+
+
+def opened(export: Any, scenario: AnyScenario) -> LoadedExport:
+    """An export by its directory, or one that was opened already, as it is."""
+    return export if isinstance(export, LoadedExport) else load_export(Path(export), scenario)
+
+
+def load_export(directory: Path, scenario: AnyScenario) -> LoadedExport:
+    """Reads an export directory (`best` or `export` of a run)."""
+    description = read_description(export_file(directory))
     try:
-        if not isinstance(description.get("trainer"), dict):
-            raise ScenarioError(f"{path} holds no parameters of a training.")
-        return build(_without_former_class(description["trainer"], scenario), scenario.trainer_params_cls())
-    except ParamsError as error:
-        raise ScenarioError(f"{path}: {error}{_imports_hint(description)}") from error
-    except RecursionError:
-        raise ScenarioError(f"{path}: its parameters are nested too deeply.") from None
+        verify_tree(directory, RESOURCES)
+    except (DamagedFileError, OSError) as error:
+        raise ScenarioError(f"{error}.") from error
+    params = stored_export(description, scenario, directory / EXPORT_FILE)
+    params.scenario = resolve_resources(params.scenario, directory)
+    params.pipelines = resolve_resources(params.pipelines, directory)
+    for name in type(params.pipelines).__params__:
+        if getattr(getattr(params.pipelines, name), "cache_dir", None) is not None:
+            getattr(params.pipelines, name).cache_dir = None  # an export does not say where to write
+    return LoadedExport(
+        directory,
+        scenario(params.scenario),
+        params,
+        stored_fingerprints(description.get("code")),
+        rules=description.get("rules"),
+    )
+
+
+def compare_code(exports: Sequence[LoadedExport], *, strict: bool = False) -> None:
+    """Warns, once for each source file, if exports were made with other code than today's; with `strict` that is an error. Exports
+    that were compared before are skipped.
+    """
+    changes: dict[CodeChange, list[str]] = {}
+    for export in exports:
+        if not export.code_compared:
+            for change in _changes(export, strict=strict):
+                changes.setdefault(change, []).append(str(export.directory))
+            export.code_compared = not strict
+    if strict and changes:
+        raise ScenarioError(
+            f"The code has changed since {next(iter(changes.values()))[0]} was written: {'; '.join(map(str, changes))}. "
+            "Check out the code of that time, or remove --strict."
+        )
+    for change, directories in changes.items():
+        were = "was" if len(directories) == 1 else "were"
+        logger.warning(
+            "The code has changed since %s %s written, so results may differ: %s",
+            " and ".join(directories),
+            were,
+            change,
+        )
+
+
+def _changes(export: LoadedExport, *, strict: bool) -> list[CodeChange]:
+    if export.code is not None:
+        return changed_code(export.code, type(export.scenario).__module__)
+    if strict:
+        raise ScenarioError(f"{export.directory} does not record the code it was made with, which --strict compares.")
+    logger.info("%s does not record the code it was made with, so changes of it go unnoticed.", export.directory)
+    return []
+
+
+def export_file(directory: Path) -> Path:
+    """The description inside an export directory, or an error that names what is wrong with the directory."""
+    if not directory.is_dir():
+        raise ScenarioError(
+            f"There is no export directory {directory}. Give the 'best' or 'export' directory of a run."
+        )
+    path = directory / EXPORT_FILE
+    if not path.is_file():
+        inside = [name for name in (BEST, EXPORT) if (directory / name / EXPORT_FILE).is_file()]
+        hint = f" Did you mean {directory / inside[0]}?" if inside else ""
+        raise ScenarioError(f"{directory} is not an export directory: it has no {EXPORT_FILE}.{hint}")
+    if not (directory / model_file()).is_file():
+        raise ScenarioError(f"{directory} has no {model_file()}; the export is not complete.")
+    return path
 
 
 @functools.cache

@@ -15,9 +15,8 @@ from scena.errors import ScenaError, ScenarioError
 from scena.model.building import precision_policy
 from scena.model.state.randomness import unnoticed
 from scena.params import to_raw
-from scena.prediction.formats.base import Arrays
-from scena.prediction.formats.conversion import difference
-from scena.scenario.loading import load_export
+from scena.prediction.formats.base import Arrays, difference
+from scena.scenario.stored import load_export
 from scena.storage.run_layout import saved_model
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from scena.display import html_table, number
 from scena.errors import TrainingError
-from scena.plots import new_figure
 
 if TYPE_CHECKING:
     import pandas
@@ -39,6 +38,8 @@ class History(list[dict[str, Any]]):
             TrainingError: there is no such value.
             PlotError: matplotlib is not installed.
         """
+        from scena.plots import new_figure
+
         known = dict.fromkeys(name for row in self for name in row if name != "epoch")
         for name in names:
             if name not in known:

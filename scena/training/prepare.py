@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from scena.backends.base import backend
+from scena.display import reporting
 from scena.errors import EmptyDataError, TrainingError
 from scena.model.building import precision_policy
 from scena.model.state.layer_state import Layers, LayerState
-from scena.terminal import reporting
 from scena.training.optimizers.create import MovingAverage, create_optimizer
 from scena.training.optimizers.params import GradientOptimizerParams, Lookahead
 from scena.training.params import TrainerParams

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from scena.commands.main import main
-from scena.scenario.loading import load_export
+from scena.scenario.stored import load_export
 from tests.faults.survivor.scenario import SurvivorScenario
 
 SCENARIO = "tests.faults.survivor"

@@ -175,6 +175,7 @@ def test_places_that_cannot_be_written_are_named_before_the_work(
         (["--json", f"{tmp_path}/none/x.json"], f"there is no folder {tmp_path}/none"),
         (["--json", str(tmp_path)], "it is a folder"),
         (["--report", f"{tmp_path}/file"], "File exists"),
+        (["--plot", f"{tmp_path}/none/x.png"], f"there is no folder {tmp_path}/none"),
     ]:
         assert main(["lav", str(exports[0]), *SCENARIO, *flags]) == 1
         output = capsys.readouterr()

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from PIL import Image
 
 import scena
 from scena import Evaluator, Sample
@@ -20,6 +21,7 @@ from scena.evaluation.report.plots import (
     curves,
     history_figure,
     image_png,
+    model_figures,
     themed_svg,
 )
 from scena.plots import new_figure
@@ -115,6 +117,24 @@ def test_a_scalar_probability_has_sorted_errors_and_curves(
     text = report.write({}).read_text()
     assert "Receiver operating characteristic</figcaption>" in text and "Precision and recall</figcaption>" in text
     assert cells(text)[0] == ["0", "1", "0.950"]
+
+
+def test_predicted_numbers_are_plotted_over_their_targets(tmp_path: Path) -> None:
+    collected = Collected()
+    for index in range(20):
+        outputs = {"other": np.float32(-1), "sum": np.float32([index * 2])}
+        collected(Sample(inputs={}, outputs=outputs, targets={"name": "x", "sum": np.int32(index)}))
+    assert collected.numbers == [(index, index * 2) for index in range(20)]
+    (figure,) = model_figures(collected, Evaluator(None)).values()
+    drawn = figure.axes[0].lines[-1].get_xydata()
+    assert np.asarray(drawn).tolist() == [[index, index * 2] for index in range(20)]
+    report = Report(tmp_path, "sums")
+    report.add_model("best", collected, Evaluator(None))
+    assert "<figcaption>Predictions</figcaption>" in report.write({}).read_text()
+    assert (tmp_path / "best_predictions.png").is_file()
+    words = Collected()
+    words(Sample(inputs={}, outputs={"text": "a"}, targets={"text": "b"}))
+    assert words.numbers == [] and model_figures(words, Evaluator(None)) == {}
 
 
 def test_numbers_that_only_look_like_probabilities_at_first_are_none() -> None:
@@ -293,3 +313,21 @@ def test_the_command_writes_a_report_with_the_evaluators_plots(
         assert fact in text
     assert f"Scena {scena.__version__}, Keras {keras.__version__} on TensorFlow" in text
     assert '<th scope="row">trainer.epochs</th>' in text
+
+
+def test_the_command_draws_the_matrix_and_what_the_evaluator_draws(
+    exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = ["--scenario", "tests.evaluation.test_report:Reported"]
+    dump, alone, both = (tmp_path / name for name in ("dump.jsonl", "alone.svg", "both.png"))
+    flags = ["--data.count", "6", "--lav.num_processes", "0", "--lav.print_limit", "0"]
+    assert main(["lav", *map(str, exports), *scenario, *flags, "--dump", str(dump), "--plot", str(both)]) == 0
+    assert f"Plot: {both}" in capsys.readouterr().out
+    with Image.open(both) as image:  # matrix and plot of two models and of their vote: two rows of three panels
+        assert image.size == (3600, 2400)
+        panels = [image.crop((x, y, x + 1200, y + 1200)) for y in (0, 1200) for x in (0, 1200, 2400)]
+    assert all(len(panel.convert("RGB").getcolors(1_000_000) or []) > 20 for panel in panels)
+    assert main(["evaluate-dump", str(dump), "--scenario", "tests.toy", "--plot", str(alone)]) == 0
+    assert alone.read_text().startswith("<?xml")
+    assert main(["evaluate-dump", str(dump), "--scenario", "tests.toy", "--plot", str(tmp_path / "plot.txt")]) == 1
+    assert "The suffix of a plot's file decides its format, for example .png." in capsys.readouterr().err

@@ -7,9 +7,8 @@ import pytest
 
 from scena import Sample
 from scena.evaluation.report.plots import png
-from scena.evaluation.verification.evaluator import VerificationEvaluator
+from scena.evaluation.verification.evaluator import VerificationEvaluator, det_figure
 from scena.evaluation.verification.params import VerificationParams
-from scena.evaluation.verification.plots import det_figure
 from scena.model.metric_learning.verification import error_rates
 
 

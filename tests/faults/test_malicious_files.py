@@ -464,7 +464,8 @@ def test_a_dump_without_parameters(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "x.jsonl"
     path.write_text(array())
     assert main(["evaluate-dump", str(path), "--scenario", "tests.faults.survivor"]) == 1
-    assert one_line(capsys) == f"scena evaluate-dump: error: {path} holds no parameters of a training."
+    message = f"{path} does not describe a run: it has no 'scenario' or no 'trainer' entry."
+    assert one_line(capsys) == f"scena evaluate-dump: error: {message}"
 
 
 @pytest.mark.parametrize("depth", [5, 200, 300])

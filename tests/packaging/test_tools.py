@@ -47,6 +47,15 @@ def test_twine_accepts_what_is_built(tmp_path: Path) -> None:
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
 
 
+def test_tutorials_and_templates_are_clean_for_pyright(tmp_path: Path) -> None:
+    """mypy reads them in `make check`."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    check = {"include": ["examples/tutorial", "examples/template"], "typeCheckingMode": "standard"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(check))
+    said = run(sys.executable, "-m", "pyright", "--stats", "--pythonpath", sys.executable, cwd=tmp_path)
+    assert "0 errors" in said and "No source files found" not in said
+
+
 @pytest.mark.parametrize("template", ["general", "listfile", "table"])
 def test_a_new_scenario_is_clean_for_type_checkers(template: str, tmp_path: Path) -> None:
     run(SCRIPTS / "scena", "new", "words", "--template", template, cwd=tmp_path)

@@ -1,5 +1,6 @@
 """A real package with one plugin of each kind: built into a wheel, installed into an environment of its own, used, and removed again."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -147,6 +148,20 @@ def test_its_scheduler_carries_out_a_sheet(environment: Environment, tmp_path: P
     assert "two" in (tmp_path / "sheet.runs/logs/b.log").read_text()
 
 
+def test_its_scheduler_carries_out_a_search(environment: Environment, tmp_path: Path) -> None:
+    """It does not listen to its runs, so values come from their histories."""
+    words = "tune tests.toy --search model.units=3,5 --trials 1 --metric val_loss --direction min --scheduler one_by_one".split()
+    pruned = environment.scena(*words, "--pruner", "median", folder=tmp_path)
+    assert "--pruner median: runs of this --scheduler cannot report before they end" in pruned.stderr
+    assert not (tmp_path / "tune").exists()
+    done = environment.scena(*words, "--trainer.epochs", "2", folder=tmp_path)
+    assert done.returncode == 0, done.stderr + (tmp_path / "tune/toy/logs/0000.log").read_text()
+    assert "Trial 0 started on the only one" in done.stderr
+    with (tmp_path / "tune/toy/trials/0000/history.csv").open() as file:
+        best = min(float(row["val_loss"]) for row in csv.DictReader(file))
+    assert f"best: trial 0, {best:.6g}: --model.units=" in done.stdout
+
+
 def test_its_command_runs(environment: Environment, tmp_path: Path) -> None:
     assert "stripes" in environment.scena("--help", folder=tmp_path).stdout
     assert environment.scena("stripes", "--count", "5", folder=tmp_path).stdout == "=====\n"
@@ -159,6 +174,7 @@ def test_without_the_package_errors_name_what_is_missing(bare: Environment, stra
         f"predict {straight}/run/best": "unknown SplitSourceParams 'Stripes'",
         f"export {straight}/run/best --format zipped": "unknown ExportFormatParams 'zipped'",
         "experiment sheet.yaml --scheduler one_by_one": "unknown SchedulerParams 'one_by_one'",
+        "tune tests.toy --search model.units=3,5 --scheduler one_by_one": "unknown SchedulerParams 'one_by_one'",
         "stripes": "there is no command 'stripes'",
     }.items():
         done = bare.scena(*words.split(), folder=tmp_path)

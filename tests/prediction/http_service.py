@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.prediction.params import ServeParams
-from scena.prediction.serving.run import create_server
+from scena.prediction.serving.server import create_server
 from scena.prediction.serving.signature import ServedModel
 from tests.zygote import Child, Zygote
 

@@ -9,7 +9,7 @@ import pytest
 
 from scena import LAVParams, PredictorParams
 from scena.commands.main import main
-from scena.scenario.loading import load_export
+from scena.scenario.stored import load_export
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 

@@ -140,7 +140,7 @@ def test_a_damaged_description_is_an_error_not_a_traceback(folder: Path) -> None
     write(export / "model.keras", "")
     for text, message in [
         ("{", "Cannot read"),
-        ("[]", "is not a description of a run"),
+        ("[]", "does not describe a run"),
         (
             json.dumps({"format": 99, "scenario": "a:B", "trainer": {}}),
             "has format 99; this version of Scena reads up to",

@@ -25,7 +25,8 @@ class TemplateSource(SplitSource[TemplateSourceParams]):
         return self.params.file
 
     def read(self, split: str, place: int) -> Sample:
-        return self.rows[place]
+        row: Sample = self.rows[place]
+        return row
 
 
 class Parse(MappingDataProcessor[ParseParams]):

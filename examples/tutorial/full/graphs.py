@@ -19,7 +19,7 @@ class TutorialGraph(GraphBase[TutorialModelParams]):
         self.logits = layers.Dense(params.n_classes, name="logits")
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
-        image = ops.expand_dims(ops.cast(inputs["img"], "float32") / 255, -1)
+        image = ops.expand_dims(ops.divide(inputs["img"], 255), -1)
         logits = self.logits(self.backend(image, training=training))
         return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
 

@@ -18,7 +18,7 @@ class TutorialGraph(GraphBase[TutorialModelParams]):
         self.logits = layers.Dense(params.n_classes)
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
-        image = ops.expand_dims(ops.cast(inputs["img"], "float32") / 255, -1)
+        image = ops.expand_dims(ops.divide(inputs["img"], 255), -1)
         logits = self.logits(self.features(image, training=training))
         return {"logits": logits, "pred": ops.softmax(logits), "class": ops.argmax(logits, axis=-1)}
 

@@ -1,6 +1,6 @@
 """`scena benchmark-input SCENARIO`: how fast the input pipeline of a scenario is, and what slows it down."""
 
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
+from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.params import param
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from scena.commands.command import Command
-from scena.errors import ParamsError, ScenaError
+from scena.errors import ParamsError, ScenaError, first_line
 from scena.params import Params, param
 
 
@@ -62,19 +62,10 @@ def _service(options: DataServiceParams) -> int:
     config = service.DispatcherConfig(port=options.port, worker_addresses=[*here, *options.worker_addresses])
     try:
         server = service.DispatchServer(config)  # noqa: F841  (it serves as long as it is referred to)
-    except Exception as error:  # TensorFlow raises whatever gRPC says
-        raise DataServiceError(f"the dispatcher cannot listen on port {options.port}: {_line(error)}") from None
+    except Exception as error:  # TensorFlow raises what gRPC reports
+        raise DataServiceError(f"the dispatcher cannot listen on port {options.port}: {first_line(error)}") from None
     dispatcher = f"{options.host}:{options.port}"
-    command = [
-        sys.executable,
-        "-m",
-        "scena",
-        "data-service",
-        "--dispatcher",
-        dispatcher,
-        "--ends_with_input",
-        "--worker",
-    ]
+    command = [sys.executable, *f"-m scena data-service --dispatcher {dispatcher} --ends_with_input --worker".split()]
     started = {address: subprocess.Popen([*command, address], stdin=subprocess.PIPE) for address in here}
     status = 0
     try:
@@ -111,13 +102,9 @@ def _worker(options: DataServiceParams) -> int:
     try:
         server = service.WorkerServer(config)
     except Exception as error:
-        raise DataServiceError(f"the worker at {options.worker} cannot start: {_line(error)}") from None
+        raise DataServiceError(f"the worker at {options.worker} cannot start: {first_line(error)}") from None
     if options.ends_with_input:
-        sys.stdin.buffer.read()  # a pipe from the service, which ends with it, however it ends
+        sys.stdin.buffer.read()  # a pipe from the service, which closes when that ends
     else:
         server.join()
     return 0
-
-
-def _line(error: Exception) -> str:
-    return str(getattr(error, "message", error)).splitlines()[0]

@@ -1,16 +1,16 @@
 """`scena records convert SCENARIO | MODULE:DATASET | --dataset NAME`: samples as record files."""
 
+import contextlib
 import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
+from scena.display import counting
 from scena.params import Params, ParamsError, param, root_of
 from scena.scenario.finding import find_object, find_scenario
-from scena.scenario.imports import ImportOptions
 from scena.storage.location import Location
-from scena.terminal import counting
 
 
 class ConvertOptions(ImportOptions):
@@ -51,8 +51,7 @@ class RecordsConvert(Command):
     def root(self) -> Params | None:
         if self.options.source is None or self.own is not None:
             return None
-        root: Params = root_of(trainer=find_scenario(self.options.source).default_trainer_params())
-        return root
+        return root_of(trainer=find_scenario(self.options.source).default_trainer_params())
 
     def read(self, words: list[str]) -> None:
         if (self.options.source is None) == (self.options.dataset is None):
@@ -159,6 +158,10 @@ def _write_splits(
     output: Location,
     written: dict[str, int],
 ) -> None:
+    from scena.data.records.record_set import splits_of
+    from scena.errors import DataError
+    from scena.storage.location import located
+
     try:
         for split, source in sources.items():
             written[split] = _write_split(split, source, shard, options, output)
@@ -167,53 +170,33 @@ def _write_splits(
             missing = [split for split in sources if split not in written]
             print(f"{output} is not complete: it holds {', '.join(written)}, but not {', '.join(missing)}")
         raise
-    if shard is None or _complete(output):
+    complete = shard is None
+    with contextlib.suppress(DataError):  # other jobs have not written their files yet
+        complete = complete or bool(splits_of(located(output)))
+    if complete:
         _write_info(sources, output)
-
-
-def _complete(output: Location) -> bool:
-    """Whether this was the last of the jobs that write a file each."""
-    from scena.data.records.record_set import splits_of
-    from scena.errors import DataError
-    from scena.storage.location import located
-
-    try:
-        return bool(splits_of(located(output)))
-    except DataError:
-        return False
 
 
 def _write_split(
     split: str, source: Any, shard: tuple[int, int] | None, options: ConvertOptions, output: Location
 ) -> int:
     name = split.replace("[", "_").replace("]", "").replace(":", "-").replace("%", "")
+    how: dict[str, Any] = {
+        "split": name,
+        "shards": options.shards,
+        "shard": shard,
+        "compression": options.compression,
+        "overwrite": options.force,
+    }
     if hasattr(source, "element_spec"):
         from scena.data.tensorflow.records import dataset_to_tfrecord
 
-        return dataset_to_tfrecord(
-            source,
-            output,
-            split=name,
-            shards=options.shards,
-            shard=shard,
-            compression=options.compression,
-            overwrite=options.force,
-        )
+        return dataset_to_tfrecord(source, output, **how)
     from scena.data.records.convert import write_source
 
     total = len(source) if hasattr(source, "__len__") else None
     with counting(f"writing {split}", -(-total // shard[1]) if total and shard else total) as progress:
-        return write_source(
-            source,
-            output,
-            split=name,
-            shards=options.shards,
-            shard=shard,
-            compression=options.compression,
-            overwrite=options.force,
-            variable_shapes=options.variable_shapes,
-            progress=progress,
-        )
+        return write_source(source, output, variable_shapes=options.variable_shapes, progress=progress, **how)
 
 
 def _write_info(sources: dict[str, Any], output: Location) -> None:

@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 
 from scena.commands.command import Command
+from scena.display import counting, visible
 from scena.params import Params, param
-from scena.terminal import counting, visible
 
 
 class InfoOptions(Params):
@@ -41,7 +41,7 @@ class RecordsInfo(Command):
                 save_sheet(records_sheet(path, options.samples, options.seed), options.plot)
                 print(f"wrote {options.plot}")
         except RecordError as error:
-            raise DataError(f"{error} --verify lists all damages, --salvage DIR saves what is whole.") from None
+            raise DataError(f"{error} --verify lists all damage, --salvage DIR saves what is intact.") from None
         return 0
 
 

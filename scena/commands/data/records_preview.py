@@ -1,9 +1,10 @@
 """`scena records preview SCENARIO`: an image of samples as they are, and as training sees them."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
+from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.params import ParamsError, param
 
 
@@ -11,9 +12,9 @@ class PreviewOptions(ScenarioOptions):
     """What the image shows."""
 
     plot: Path = param(Path("preview.png"), aliases=["picture"], help="write the image to this file")
-    samples: int = param(8, ge=1, le=1000, help="how many samples, one in a row")
+    samples: int = param(8, ge=1, le=1000, help="how many samples, one per row")
     copies: int = param(6, ge=1, le=100, help="how many augmented versions of each: those of the first epochs")
-    size: int = param(112, ge=16, le=2000, help="the edge of each sample in pixels")
+    size: int = param(112, ge=16, le=2000, help="the size of each sample in pixels")
 
 
 class RecordsPreview(ScenarioCommand):
@@ -51,11 +52,13 @@ def preview_images(data: Any, gen: Any, options: PreviewOptions) -> list[tuple[A
     pipeline = data.create_pipeline(PipelineMode.TRAINING, gen.train.replace(**changes), source)
     indices = pipeline.indices()
     known: Any = generator
-    originals = list(_first(generator, options.samples)) if indices is None else [known[int(i)] for i in indices]
+    originals = (
+        list(islice(generator.generate(), options.samples)) if indices is None else [known[int(i)] for i in indices]
+    )
     rows = [[_image(sample.inputs)] for sample in originals]
     with pipeline.stream(repeat=True) as stream:
-        for place in range(len(rows) * options.copies):
-            rows[place % len(rows)].append(_image(next(stream).inputs, batched=True))
+        for index in range(len(rows) * options.copies):
+            rows[index % len(rows)].append(_image(next(stream).inputs, batched=True))
     if not rows or rows[0][1] is None:
         raise ParamsError("the samples of this scenario hold no image: an input of shape (height, width[, 1 or 3]).")
     result: list[tuple[Any, str]] = []
@@ -63,12 +66,6 @@ def preview_images(data: Any, gen: Any, options: PreviewOptions) -> list[tuple[A
         result.append((made[0] if original is None else original, f"sample {number}"))
         result += [(image, f"epoch {epoch}") for epoch, image in enumerate(made)]
     return result
-
-
-def _first(generator: Any, count: int) -> Any:
-    from itertools import islice
-
-    return islice(generator.generate(), count)
 
 
 def _image(inputs: Any, batched: bool = False) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 from scena.commands.command import Command
 from scena.data.image.params import WriteImagesParams
-from scena.terminal import counting, visible
+from scena.display import counting, visible
 
 
 class RecordsWrite(Command):

@@ -4,7 +4,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Literal
 
-from scena.commands.command import Command, is_missing
+from scena.commands.command import Command
 from scena.errors import ScenaError
 from scena.params import Params, ParamsError, flag_completions, param, parse_options
 from scena.params.cli.command_line import is_flag, takes_many
@@ -64,8 +64,8 @@ def _arguments(command: type[Command], before: list[str], beginning: str) -> lis
     if forwarded:
         return suggest(forwarded, beginning)
     cls = command.options_class()
-    first = next((place for place, word in enumerate(own) if is_flag(word)), len(own))
-    last = next((place for place in range(len(own) - 1, -1, -1) if is_flag(own[place])), len(own))
+    first = next((index for index, word in enumerate(own) if is_flag(word)), len(own))
+    last = next((index for index in range(len(own) - 1, -1, -1) if is_flag(own[index])), len(own))
     try:
         options, _ = parse_options(cls, own, partial=True)
     except ParamsError:  # the last flag has no value yet
@@ -75,7 +75,7 @@ def _arguments(command: type[Command], before: list[str], beginning: str) -> lis
         many = takes_many(cls.hints()[field.name])
         if (many and first == len(own)) or not getattr(options, field.name):
             found += [] if beginning.startswith("-") or first < len(own) else _values(cls, field, beginning)
-            if is_missing(options, field):
+            if field is command.missing(options):
                 return found or flag_completions(None, own, beginning, options=cls)
             break
     try:

@@ -5,11 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
 from scena.commands.output import text_table
 from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
+from scena.plots import check_suffix
 from scena.scenario.finding import AnyScenario, find_scenario
-from scena.scenario.imports import ImportOptions
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 
@@ -41,7 +41,9 @@ class ShowParams(Command):
     @cached_property
     def stored(self) -> Path | None:
         """The file with the parameters of a run, if a run is meant."""
-        return next((path for path in _stored_files(Path(self.options.subject)) if os.path.isfile(path)), None)
+        path = Path(self.options.subject)
+        files = [path / PARAMS_FILE, path / EXPORT_FILE, *([path] if path.suffix == ".json" else [])]
+        return next((file for file in files if os.path.isfile(file)), None)
 
     @cached_property
     def found(self) -> tuple[AnyScenario, str, Any]:
@@ -49,16 +51,13 @@ class ShowParams(Command):
         if self.stored is None:
             scenario = find_scenario(self.options.subject)
             return scenario, self.options.subject, scenario.default_trainer_params()
-        from scena.scenario.finding import scenario_of
-        from scena.scenario.stored import read_description, stored_params
+        from scena.scenario.stored import read_training
 
-        description = read_description(self.stored)
-        scenario = scenario_of(description["scenario"], self.stored.parent, self.options.scenario)
-        return scenario, description["scenario"], stored_params(description, scenario, self.stored)
+        scenario, description, params = read_training(self.stored, self.options.scenario)
+        return scenario, description["scenario"], params
 
     def root(self) -> Params:
-        root: Params = root_of(trainer=self.found[2])
-        return root
+        return root_of(trainer=self.found[2])
 
     def uses_project_file(self) -> bool:
         return self.stored is None
@@ -66,6 +65,7 @@ class ShowParams(Command):
     def run(self) -> None:
         scenario, name, _ = self.found
         if self.options.plot is not None:
+            check_suffix(self.options.plot)
             self.start()
             from scena.training.schedules.plots import draw_schedule
 
@@ -73,10 +73,6 @@ class ShowParams(Command):
             print(draw_schedule(trainer, scenario(trainer.scenario).create_data(), self.options.plot))
             return
         print(_shown(self.parsed, root_of(trainer=scenario.default_trainer_params()), self.options, name))
-
-
-def _stored_files(path: Path) -> list[Path]:
-    return [path / PARAMS_FILE, path / EXPORT_FILE, *([path] if path.suffix == ".json" else [])]
 
 
 def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -> str:

@@ -2,8 +2,7 @@
 
 import json
 
-from scena.commands.command import Command
-from scena.commands.scenario_command import ScenarioOptions
+from scena.commands.command import Command, ScenarioOptions
 from scena.params import json_schema, root_of
 from scena.scenario.finding import find_scenario
 

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from scena.commands.command import Command
+from scena.commands.command import Command, ImportOptions
 from scena.commands.output import check_file
 from scena.params import ParamsError, dump_yaml, param, root_of
-from scena.scenario.imports import ImportOptions
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 
 
@@ -38,7 +37,7 @@ class Sets(Command):
             return
         path, colon, name = files[0].rpartition(":")
         if len(files) != 1 or not colon or not path or not name:
-            raise ParamsError(f"--from {directory} needs one place to save to: scena sets FILE:NAME --from RUN")
+            raise ParamsError(f"--from {directory} needs one set to save to: scena sets FILE:NAME --from RUN")
         check_file("the set", Path(path))
         _save(Path(path), name, directory, self.options.scenario)
         print(f"{path}: added the set {name}")
@@ -62,17 +61,14 @@ def _list(files: list[str]) -> None:
 def _save(path: Path, name: str, directory: Path, explicit: str | None) -> None:
     from scena.errors import ScenarioError
     from scena.params.files.sets import add_set
-    from scena.scenario.finding import scenario_of
-    from scena.scenario.stored import read_description, stored_params
+    from scena.scenario.stored import read_training
 
     stored = next((directory / file for file in (PARAMS_FILE, EXPORT_FILE) if (directory / file).is_file()), None)
     if stored is None:
         raise ScenarioError(
             f"{directory} is not the directory of a run: it has neither {PARAMS_FILE} nor {EXPORT_FILE}."
         )
-    description = read_description(stored)
-    scenario = scenario_of(description["scenario"], directory, explicit)
-    params = stored_params(description, scenario, stored)
+    scenario, description, params = read_training(stored, explicit)
     params.output_dir = None
     text = dump_yaml(root_of(trainer=params), root_of(trainer=scenario.default_trainer_params()))
     add_set(path, name, text, f"from {directory}: scena train {description['scenario']} --config {path}:{name}")

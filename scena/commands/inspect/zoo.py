@@ -14,7 +14,7 @@ from scena.params import Params, ParamsError, param
 class ZooOptions(Params):
     """What to list, and for which setting."""
 
-    names: list[str] = param([], positional="NAME", help="networks, may hold wildcards: 'ResNet*' (default: all)")
+    names: list[str] = param([], positional="NAME", help="networks; wildcards are allowed: 'ResNet*' (default: all)")
     input_size: list[int] | None = param(
         None, gt=0, help="height, width and channels of the images (default: what each network was made for)"
     )

@@ -24,8 +24,7 @@ class Adapt(ModelCommand):
     options: AdaptOptions
 
     def root(self) -> Params:
-        root: Params = root_of(scenario=self.exports[0].params.scenario)
-        return root
+        return root_of(scenario=self.exports[0].params.scenario)
 
     def run(self) -> None:
         make_folder("--out", self.options.out.parent)

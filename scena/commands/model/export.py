@@ -106,14 +106,11 @@ def _inputs(data: Any, pipeline: Any, source: DataGeneratorParams, samples: int)
 
 
 def _line(form: str, conversion: "Conversion") -> str:
+    path = conversion.path
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
     found = ", ".join(f"{output} {value:.2g}" for output, value in conversion.differences.items())
-    size = _size(conversion.path)
     return (
-        f"{form}: {conversion.path} ({size / 1e6:.2f} MB); on {conversion.samples} samples the outputs differ by at most {found} "
+        f"{form}: {path} ({size / 1e6:.2f} MB); on {conversion.samples} samples the outputs differ by at most {found} "
         f"(tolerance {conversion.tolerance:g})"
     )
-
-
-def _size(path: Path) -> int:
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sum(file.stat().st_size for file in files)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.commands.output import text_table
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
 
@@ -82,13 +82,12 @@ def table(matches: "Matches", variables: list[Any]) -> str:
         for item, i in matches.misfits
     ]
     rows += [["", variables[i].path, "not in the checkpoint"] for i in matches.missing]
-    rows += [[_both(item.name, item.full_name), "", f"not in the model {item.shape}"] for item in matches.unused]
+    for item in matches.unused:
+        both = item.full_name and item.full_name != item.name
+        name = f"{item.name} ({item.full_name})" if both else item.name
+        rows.append([name, "", f"not in the model {item.shape}"])
     skipped = f"\n({matches.left_out} counters and values of optimizers are skipped)" if matches.left_out else ""
     return text_table(rows) + skipped
-
-
-def _both(name: str, full_name: str) -> str:
-    return f"{name} ({full_name})" if full_name and full_name != name else name
 
 
 def _rule(text: str) -> tuple[str, str]:

@@ -1,12 +1,14 @@
 """`scena lav MODEL…`: load and validate."""
 
 import contextlib
+import logging
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of, try_data
-from scena.commands.output import check_file, make_folder, print_results
+from scena.commands.output import check_file, check_plot, make_folder, print_results, write_plot
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ScenarioError
 from scena.evaluation.params import LAVParams
@@ -15,26 +17,29 @@ from scena.scenario.finding import AnyScenario
 from scena.storage.run_layout import EXPORT_FILE, HISTORY_FILE
 
 if TYPE_CHECKING:
-    from scena.data.sample import Sample
-    from scena.evaluation.report.collect import Collected
-    from scena.scenario.loading import LoadedExport
+    from matplotlib.figure import Figure
 
-Observer = Callable[[str, str, Any, "Sample"], None]
-"""Called with the model's name, the part of the data, the LAV and each predicted sample."""
+    from scena.data.sample import Sample
+    from scena.evaluation.dump import DumpWriter
+    from scena.evaluation.report.collect import Collected
+    from scena.evaluation.report.page import Report
+    from scena.scenario.stored import LoadedExport
+
+logger = logging.getLogger(__name__)
+
+Show = Callable[[str, "Collected", Any], None]
+"""Called with a title, the samples that were collected, and the evaluator of each model and part of the data."""
 
 
 class LavOptions(ModelsOptions):
     """Which models to validate, and where the results go."""
 
-    models: list[Path] = param(
-        required=True,
-        positional="MODEL",
-        aliases=["export_dir"],
-        help="a run, or its best or export directory; several are validated in one pass, and all together by vote",
-    )
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
     dump: Path | None = param(None, help="write targets and predictions to this file, for scena evaluate-dump")
     report: Path | None = param(None, help="write a page with plots and examples of errors to this directory")
+    plot: Path | None = param(
+        None, help="draw the confusion matrix or predicted numbers, and what the evaluator draws, into this file"
+    )
 
 
 class LavRoot(Params):
@@ -45,7 +50,10 @@ class LavRoot(Params):
 
 
 class Lav(ModelCommand):
-    """Loads models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data."""
+    """Loads models and computes losses, metrics and the evaluator's results on the data the run validated with, or on other data.
+
+    Several models are validated in one pass, each on its own and all together by vote.
+    """
 
     name = "lav"
     options: LavOptions
@@ -71,86 +79,71 @@ class Lav(ModelCommand):
             raise ScenarioError("The run had no validation data; name some with --data.")
         check_file("--json", options.json)
         check_file("--dump", options.dump)
+        check_plot(options.plot)
         try_data(source, PipelineMode.EVALUATION, params.device)
         self.start()
         own_data = source == self.pipelines.val_gen()
-        self.tell_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
-        reporter = Reporter(options.report, exports, source) if options.report is not None else None
+        self.warn_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
+        report = _new_report(options.report, exports, source) if options.report is not None else None
+        figures: dict[str, Figure] = {}
+
+        def show(title: str, collected: "Collected", evaluator: Any) -> None:
+            if report is not None:
+                report.add_model(title, collected, evaluator)
+            if options.plot is not None:
+                from scena.evaluation.report.plots import model_figures
+
+                drawn = model_figures(collected, evaluator)
+                figures.update({f"{title}: {caption}": figure for caption, figure in drawn.items()})
+
+        shown = show if report is not None or options.plot is not None else None
         with contextlib.ExitStack() as stack:
-            observers = _observers(stack, options, exports)
-            results = validate(self.scenario, exports, params, source, observers, reporter)
+            dump = stack.enter_context(_new_dump(options.dump, exports)) if options.dump is not None else None
+            results = validate(self.scenario, exports, params, source, dump, shown)
         print_results(results, options.json)
-        if reporter is not None:
-            print(f"Report: {reporter.write(results)}")
+        if report is not None:
+            _add_facts(report, exports, source)
+            print(f"Report: {report.write(results)}")
+        if options.plot is not None:
+            write_plot(options.plot, figures)
 
 
-class Reporter:
-    """Watches a validation and writes its report.
+def _new_report(directory: Path, exports: "list[LoadedExport]", source: DataGeneratorParams) -> "Report":
+    from scena.evaluation.report.page import Report
+    from scena.plots import new_figure
 
-    Args:
-        directory: where the page goes.
-        exports: the models.
-        source: the data they are validated on.
-    """
-
-    def __init__(self, directory: Path, exports: "list[LoadedExport]", source: DataGeneratorParams) -> None:
-        from scena.evaluation.report.page import Report
-        from scena.plots import new_figure
-
-        new_figure()  # says at once if matplotlib is missing
-        make_folder("--report", directory)
-        self._exports = exports
-        self._source = source
-        scenario = type(exports[0].scenario)
-        facts = model_facts(exports, Data=type(source).__name__.removesuffix("Params"))
-        self._report = Report(directory, scenario.__name__, task_of(scenario), facts)
-        self._collected: dict[tuple[str, str], Collected] = {}
-
-    def observe(self, name: str, part: str, lav: Any, sample: "Sample") -> None:
-        """Keeps what the page needs of a sample."""
-        from scena.evaluation.report.collect import Collected
-
-        del lav
-        if (name, part) not in self._collected:
-            self._collected[name, part] = Collected()
-        self._collected[name, part](sample)
-
-    def add(self, title: str, name: str, part: str, evaluator: Any) -> None:
-        """A section for one model on one part of the data, once it has been validated."""
-        self._report.add_model(title, self._collected.pop((name, part)), evaluator)
-
-    def write(self, results: dict[str, dict[str, Any]]) -> Path:
-        """Writes the page."""
-        from scena.scenario.stored import read_description, versions
-
-        page = self._report
-        runs = dict.fromkeys(export.directory.resolve().parent for export in self._exports)
-        for run in runs:
-            page.add_history(run / HISTORY_FILE, run.name if len(runs) > 1 else "")
-        stored = {str(export.directory): read_description(export.directory / EXPORT_FILE) for export in self._exports}
-        parts = {"params": "scenario", "pipelines": "pipelines", "trainer": "trainer"}
-        page.add_values(
-            "Parameters",
-            {name: {part: one[key] for key, part in parts.items() if key in one} for name, one in stored.items()},
-        )
-        made = {f"training of {name}": one.get("versions", {}) for name, one in stored.items()}
-        page.add_values("Versions", {"this report": versions(), **made})
-        page.add_values("Data", {"value": to_raw(self._source)})
-        return page.write(results)
+    new_figure()  # raises at once if matplotlib is missing
+    make_folder("--report", directory)
+    scenario = type(exports[0].scenario)
+    facts = model_facts(exports, Data=type(source).__name__.removesuffix("Params"))
+    return Report(directory, scenario.__name__, task_of(scenario), facts)
 
 
-def _observers(stack: contextlib.ExitStack, options: LavOptions, exports: "list[LoadedExport]") -> list[Observer]:
-    if options.dump is None:
-        return []
+def _add_facts(report: "Report", exports: "list[LoadedExport]", source: DataGeneratorParams) -> None:
+    """Adds the curves of the trainings, the parameters and the versions to a report."""
+    from scena.scenario.stored import read_description, versions
+
+    runs = dict.fromkeys(export.directory.resolve().parent for export in exports)
+    for run in runs:
+        report.add_history(run / HISTORY_FILE, run.name if len(runs) > 1 else "")
+    stored = {str(export.directory): read_description(export.directory / EXPORT_FILE) for export in exports}
+    parts = {"params": "scenario", "pipelines": "pipelines", "trainer": "trainer"}
+    report.add_values(
+        "Parameters",
+        {name: {part: one[key] for key, part in parts.items() if key in one} for name, one in stored.items()},
+    )
+    made = {f"training of {name}": one.get("versions", {}) for name, one in stored.items()}
+    report.add_values("Versions", {"this report": versions(), **made})
+    report.add_values("Data", {"value": to_raw(source)})
+
+
+def _new_dump(path: Path, exports: "list[LoadedExport]") -> "DumpWriter":
     from scena.evaluation.dump import DumpWriter
-    from scena.scenario.stored import describe_export
+    from scena.scenario.stored import describe
 
-    first = exports[0]
     models = [str(export.directory) for export in exports]
-    header = describe_export(type(first.scenario), first.params, models=models)
-    writer = stack.enter_context(DumpWriter(options.dump, {**header, "format": "scena-dump"}))
-    several = len(exports) > 1
-    return [lambda name, part, lav, sample: writer.write(lav.extract_dump_data(sample), name if several else "", part)]
+    header = describe(type(exports[0].scenario), exports[0].params, models=models)
+    return DumpWriter(path, {**header, "format": "scena-dump"})
 
 
 def validate(
@@ -158,45 +151,51 @@ def validate(
     exports: "list[LoadedExport]",
     params: LAVParams,
     source: DataGeneratorParams,
-    observers: list[Observer],
-    reporter: Reporter | None = None,
+    dump: "DumpWriter | None" = None,
+    show: Show | None = None,
 ) -> dict[str, dict[str, Any]]:
     """The results by model and part of the data; several models run in one pass where they share their inputs."""
     groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
     results: dict[str, dict[str, Any]] = {}
     for group in groups:
         lav = scenario.create_multi_lav(group, params)
-        first = next(iter(lav.lavs.values()))
         for part, part_source in source.parts().items():
-            watching = [*observers, reporter.observe] if reporter is not None else observers
-            for name, values in _run(lav, first, part, part_source, watching).items():
-                title = " ".join(filter(None, [name, part]))
-                results[title] = values
-                if reporter is not None:
-                    reporter.add(title, name, part, lav.lavs[name].evaluator if name in lav.lavs else lav.evaluator)
+            results |= _validate_part(lav, part, part_source, dump, show, several=len(exports) > 1)
     return results
 
 
-def _run(lav: Any, first: Any, part: str, source: DataGeneratorParams, observers: list[Observer]) -> Any:
-    from scena.terminal import counting
+def _validate_part(
+    lav: Any, part: str, source: DataGeneratorParams, dump: "DumpWriter | None", show: Show | None, *, several: bool
+) -> dict[str, dict[str, Any]]:
+    from scena.display import counting
+    from scena.evaluation.report.collect import Collected
+
+    first = next(iter(lav.lavs.values()))
+    collected: dict[str, Collected] = defaultdict(Collected)
 
     def observe(name: str, sample: "Sample") -> None:
-        for observer in observers:
-            observer(name, part, lav.lavs.get(name, first), sample)
+        if dump is not None:
+            dump.write(lav.lavs.get(name, first).extract_dump_data(sample), name if several else "", part)
+        if show is not None:
+            collected[name](sample)
 
-    total = first.create_pipeline(source).samples_per_epoch()
-    with counting(f"Validating {part}".strip(), total) as advance:
-        return lav.run(source, advance, observe if observers else None)
+    with counting(f"Validating {part}".strip(), first.create_pipeline(source).samples_per_epoch()) as advance:
+        found = lav.run(source, advance, observe if dump is not None or show is not None else None)
+    results = {}
+    for name, values in found.items():
+        title = " ".join(filter(None, [name, part]))
+        results[title] = values
+        if show is not None:
+            show(title, collected[name], lav.lavs[name].evaluator if name in lav.lavs else lav.evaluator)
+    return results
 
 
 def _share_inputs(exports: "list[LoadedExport]") -> bool:
-    import logging
-
-    from scena.scenario.loading import check_same_inputs
+    from scena.prediction.voting import check_same_inputs
 
     try:
         check_same_inputs(exports, PipelineMode.EVALUATION)
     except ScenarioError as reason:
-        logging.getLogger(__name__).info("Validating one model after the other: %s", reason)
+        logger.info("Validating one model after the other: %s", reason)
         return False
     return True

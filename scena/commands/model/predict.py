@@ -1,20 +1,18 @@
 """`scena predict MODEL… --data.…`: predict with one model, or let several vote."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scena.commands.model_command import ModelCommand, ModelsOptions, try_data
 from scena.commands.output import check_file
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.display import counting, visible
 from scena.errors import ScenarioError
 from scena.params import Params, param
 from scena.prediction.params import PredictorParams
-from scena.terminal import visible
-
-if TYPE_CHECKING:
-    from scena.data.pipeline import DataPipeline
 
 
 class PredictOptions(ModelsOptions):
@@ -63,41 +61,29 @@ class Predict(ModelCommand):
         limit = params.pipeline.limit
         if pipeline.samples_per_epoch() == limit:
             own_data = source == self.scenario.default_predict_source(self.pipelines)
-            self.tell_of_limit("pipeline.limit", "the first", limit, own_data=own_data)
-        _predict(predictor, pipeline, self.options.out)
+            self.warn_of_limit("pipeline.limit", "the first", limit, own_data=own_data)
+        total = pipeline.samples_per_epoch()
+        with counting("Predicting", total) as advance, _writing(predictor, self.options.out) as write:
+            for sample in predictor.predict_pipeline(pipeline):
+                write(sample)
+                advance(1)
 
 
-def _predict(predictor: Any, pipeline: "DataPipeline", out: Path | None) -> None:
-    from scena.terminal import counting
+@contextmanager
+def _writing(predictor: Any, out: Path | None) -> Iterator[Callable[[Any], None]]:
+    """Yields what writes a sample to the file, or prints it as its model does."""
+    if out is None:
+        yield lambda sample: predictor.print_prediction(sample, lambda text: print(visible(str(text))))
+        return
+    from scena.prediction.answer_files import JsonLines, Table
 
-    with counting("Predicting", pipeline.samples_per_epoch()) as advance, _Writer(predictor, out) as write:
-        for sample in predictor.predict_pipeline(pipeline):
-            write(sample)
-            advance(1)
-
-
-class _Writer:
-    """Writes each sample to a file, or prints it as its model does."""
-
-    def __init__(self, predictor: Any, out: Path | None) -> None:
-        self._predictor = predictor
-        self._out = out
-        self._file: Any = None
-
-    def __enter__(self) -> Callable[[Any], None]:
-        if self._out is None:
-            return self._print
-        from scena.prediction.answer_files import JsonLines, Table
-
-        try:
-            self._file = sys.stdout if str(self._out) == "-" else self._out.open("w", encoding="utf-8", newline="")
-        except OSError as error:
-            raise ScenarioError(f"Cannot write to --out {self._out}: {error.strerror or error}.") from error
-        return (Table if self._out.suffix.lower() == ".csv" else JsonLines)(self._file).write
-
-    def __exit__(self, *error: object) -> None:
-        if self._file not in (None, sys.stdout):
-            self._file.close()
-
-    def _print(self, sample: Any) -> None:
-        self._predictor.print_prediction(sample, lambda text: print(visible(str(text))))
+    kind = Table if out.suffix.lower() == ".csv" else JsonLines
+    if str(out) == "-":
+        yield kind(sys.stdout).write
+        return
+    try:
+        file = out.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise ScenarioError(f"Cannot write to --out {out}: {error.strerror or error}.") from error
+    with file:
+        yield kind(file).write

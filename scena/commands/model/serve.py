@@ -5,6 +5,7 @@ import re
 from scena.backends.params import DeviceParams
 from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of
 from scena.data.params import DataPipelineParams
+from scena.errors import ScenaError
 from scena.params import Params, ParamsError, param
 from scena.prediction.params import ServeParams
 
@@ -34,8 +35,11 @@ class Serve(ModelCommand):
         if not re.fullmatch(r"[\w.-]+", name):
             raise ParamsError(f"--name may hold letters, digits, '.', '-' and '_'. Received: {name!r}")
         self.start()
-        from scena.prediction.serving.run import serve
-        from scena.prediction.serving.signature import ServedModel
+        try:
+            from scena.prediction.serving.server import serve
+            from scena.prediction.serving.signature import ServedModel
+        except ImportError as error:
+            raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
 
         pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
         predictor = self.scenario.create_predictor(

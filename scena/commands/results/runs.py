@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.command import Command
-from scena.commands.output import check_file, print_table
+from scena.commands.output import check_file, check_plot, print_table
+from scena.display import one_line, terminal_width
 from scena.params import Params, ParamsError, param
 from scena.storage.run_layout import RUNS
-from scena.terminal import one_line, terminal_width
 
 
 class RunsOptions(Params):
@@ -56,7 +56,7 @@ class Runs(Command):
     def run(self) -> None:
         options = self.options
         check_file("--csv", None if options.csv is None else Path(options.csv))
-        check_file("--plot", options.plot)
+        check_plot(options.plot)
         from scena.experiments.stored_run import find_runs, read_run
 
         runs = [read_run(path) for path in find_runs(options.directories)]

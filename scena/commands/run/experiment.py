@@ -1,6 +1,10 @@
 """`scena experiment SHEET`: carries out the runs that a sheet describes."""
 
+import os
+import shlex
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ class ExperimentOptions(SlotOptions):
     sheet: str | None = param(None, help="which sheet of an xlsx file (default: the first)")
     only: list[str] = param([], help="only these runs, by ID")
     python: str | None = param(None, help="the Python, of another environment for example, for `scena` and scripts")
-    dry_run: bool = param(False, help="print the command lines and start nothing")
+    dry_run: bool = param(False, help="print the command lines, check the flags of trainings, and start nothing")
     update: bool = param(
         False,
         help="write the results of each run's last epoch to a new sheet (beside a .csv or .yaml: to NAME.results.csv)",
@@ -51,6 +55,7 @@ class RunSheet(Command):
         experiment = Experiment(runs, output, find_python(options.python, sys.executable))
         if options.dry_run:
             _print_plan(experiment)
+            _check_flags(experiment)
             return 0
         _clean(experiment, options.yes)
         directories = {planned.run.id: planned.directory for planned in experiment.runs}
@@ -74,15 +79,34 @@ def _chosen(runs: list[Any], only: list[str]) -> list[Any]:
 
 
 def _print_plan(experiment: Any) -> None:
-    from scena.experiments.sheets.command_lines import shown
-
     for path in experiment.to_clean():
         print(f"# CLEANUP: rm -r {path}")
     for planned in experiment.runs:
         if planned.open:
-            print(shown(planned.command))
+            print(shlex.join(planned.command))
         else:
             print(f"# {planned.run.id}: {planned.state}{f' ({planned.note})' if planned.note else ''}")
+
+
+_CHECK = "import sys; from scena.commands.main import main; sys.exit(main(sys.argv[1:], check_only=True))"
+
+
+def _check_flags(experiment: Any) -> None:
+    """Reads the flags of each training in a process of its own: the modules that one imports must not help another."""
+    from scena.experiments.sheets.command_lines import is_training
+
+    trainings = [planned for planned in experiment.runs if planned.open and is_training(planned.words)]
+
+    def error_of(planned: Any) -> str:
+        python, _, _, *words = planned.command  # PYTHON -m scena …
+        done = subprocess.run([python, "-c", _CHECK, *words], capture_output=True, text=True, check=False)
+        return done.stderr.partition("error: ")[2].strip() or done.stderr.strip() if done.returncode else ""
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        errors = zip(trainings, pool.map(error_of, trainings), strict=True)
+        wrong = [f"  {planned.run.id} ({planned.run.where}): {error}" for planned, error in errors if error]
+    if wrong:
+        raise ParamsError("\n".join([f"{len(wrong)} of {len(trainings)} trainings have wrong flags:", *wrong]))
 
 
 def _clean(experiment: Any, yes: bool) -> None:

@@ -1,38 +1,31 @@
 """What `experiment` and `tune` share: where runs are carried out, and a live table of them (log lines where there is no terminal)."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from scena.errors import ExperimentError
-from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams
-from scena.experiments.stored_run import NO_RESULTS, read_history
+from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams, SlotParams
+from scena.experiments.stored_run import NO_RESULTS, read_history, read_run
 from scena.params import Params, ParamsError, param
-from scena.storage.run_layout import HISTORY_FILE, PARAMS_FILE
+from scena.storage.run_layout import HISTORY_FILE
 
 
-class SlotOptions(Params):
+class SlotOptions(SlotParams):
     """Where runs are carried out."""
 
-    gpus: list[int | Literal["auto", "none"]] = param(
-        ["auto"],
-        help="auto: the first visible GPU, if there is one and no --cpus; none; or indices: each run sees its own GPU only",
-    )
-    cpus: list[int] = param(
-        [],
-        help="runs at once on the CPU (default: 1); several numbers name the slots: `--cpus 0 1` is the same as `--cpus 2`",
-    )
-    per_device: int = param(1, ge=1, help="runs at once on each device")
     cluster: str | None = param(None, help="run on a Ray cluster: ray, or ray://HOST:PORT")
     run_cpus: float = param(1.0, ge=0, help="CPUs of the cluster that each run needs")
     run_gpus: float = param(0.0, ge=0, help="GPUs of the cluster that each run needs")
 
     def scheduler(self, chosen: SchedulerParams | None) -> SchedulerParams:
         """What carries out the runs, checked before anything is started: what was chosen, or else what these flags say."""
-        local = self.gpus != ["auto"] or self.cpus or self.per_device != 1
+        slots = {name: getattr(self, name) for name in SlotParams.__params__}
+        local = SlotParams(**slots) != SlotParams()
         if chosen is not None:
             if local or self.cluster is not None:
                 raise ParamsError(
@@ -42,8 +35,8 @@ class SlotOptions(Params):
         if self.cluster is None:
             from scena.experiments.schedulers.local import make_slots
 
-            make_slots(self.gpus, self.cpus, self.per_device)
-            return LocalParams(gpus=self.gpus, cpus=self.cpus, per_device=self.per_device)
+            make_slots(**slots)
+            return LocalParams(**slots)
         if local:
             raise ParamsError(
                 "--cluster takes --run_cpus and --run_gpus, what each run needs, instead of --gpus, --cpus and --per_device"
@@ -61,20 +54,10 @@ class SchedulerRoot(Params):
 
 
 def carry_out(
-    plan: Any,
-    scheduler: Any,
-    what: str,
-    title: Callable[[int], str],
-    directory_of: Callable[[str], Path | None],
+    plan: Any, scheduler: Any, what: str, title: Callable[[int], str], directory_of: Callable[[str], Path | None]
 ) -> None:
-    """Runs the jobs of a plan, with a live table of those that are running.
-
-    Args:
-        plan: the jobs; its `tick` is set.
-        scheduler: what runs them.
-        what: what a job is called.
-        title: the line above the table, given how many jobs are running.
-        directory_of: the directory of a job, by its key.
+    """Runs the jobs of a plan, whose `tick` is set, with a live table of those that are running; `title` gets their number,
+    `directory_of` the key of a job.
     """
     progress: dict[str, RunProgress] = {}
     started = time.monotonic()
@@ -116,19 +99,12 @@ class RunProgress:
         """Reads what is new."""
         if self.directory is None:
             return
-        try:
+        with contextlib.suppress(OSError, ExperimentError):
             found = (self.directory / HISTORY_FILE).stat()
-        except OSError:
-            return
-        if (found.st_mtime_ns, found.st_size) == self._seen:
-            return
-        self._seen = (found.st_mtime_ns, found.st_size)
-        try:
-            self.history = read_history(self.directory)
-        except ExperimentError:
-            return
-        if self.epochs is None:
-            self.epochs = _epochs(self.directory / PARAMS_FILE)
+            if (found.st_mtime_ns, found.st_size) != self._seen:
+                self._seen = (found.st_mtime_ns, found.st_size)
+                self.history = read_history(self.directory)
+                self.epochs = self.epochs or read_run(self.directory).epochs
 
     @property
     def epoch(self) -> str:
@@ -145,20 +121,10 @@ class RunProgress:
     @property
     def eta(self) -> float | None:
         """Seconds that the run will still take, by the time of its last epochs."""
-        if not self.history or self.epochs is None:
+        if not self.history or not self.epochs:
             return None
         recent = [row.get("seconds", 0.0) for row in self.history[-5:]]
         return sum(recent) / len(recent) * max(0, self.epochs - int(self.history[-1]["epoch"]))
-
-
-def _epochs(path: Path) -> int | None:
-    import json
-
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["trainer"]["epochs"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return found if isinstance(found, int) else None
 
 
 def clock(seconds: float | None) -> str:
@@ -172,7 +138,7 @@ def clock(seconds: float | None) -> str:
 
 @contextmanager
 def live_table(make: Callable[[], Any]) -> Iterator[Callable[[], None]]:
-    """Keeps what `make` returns on the terminal; the yielded function draws it anew, at most twice a second."""
+    """Keeps what `make` returns on the terminal; the yielded function redraws it, at most twice a second."""
     if not sys.stderr.isatty():
         yield lambda: None
         return

@@ -1,6 +1,6 @@
 """`scena lr-find SCENARIO`: tries learning rates in short trainings and suggests one."""
 
-from scena.commands.scenario_command import ScenarioCommand, TrainingOptions
+from scena.commands.command import ScenarioCommand, TrainingOptions
 from scena.training.schedules.params import RateFinderParams
 
 
@@ -26,8 +26,8 @@ class LrFind(ScenarioCommand):
         self.check_training()
         self.start()
         from scena.backends.base import backend
+        from scena.display import counting
         from scena.errors import TrainingError
-        from scena.terminal import counting
         from scena.training.schedules.rate_finder import find_rate
 
         backend().select_devices(self.trainer.device)

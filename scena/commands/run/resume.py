@@ -1,15 +1,14 @@
 """`scena resume RUN`: a run from its last checkpoint."""
 
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from scena.commands.command import Command
 from scena.commands.model_command import StoredOptions
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param, root_of
-from scena.scenario.finding import AnyScenario, scenario_of
-from scena.scenario.stored import read_description, stored_params
+from scena.scenario.finding import AnyScenario
+from scena.scenario.stored import read_training
 from scena.storage.run_layout import PARAMS_FILE
 from scena.training.directory import check_repeated, forget_paths, paths_outside
 
@@ -42,28 +41,18 @@ class Resume(Command):
     options: ResumeOptions
     places: dict[str, str]
 
-    @cached_property
-    def description_of_run(self) -> Any:
-        """What is stored with the run."""
-        directory = self.options.directory
-        if not (directory / PARAMS_FILE).is_file():
-            raise ScenarioError(f"{directory} is not the directory of a run: it has no {PARAMS_FILE}.")
-        return read_description(directory / PARAMS_FILE)
-
-    @cached_property
-    def scenario(self) -> AnyScenario:
-        """The run's scenario."""
-        return scenario_of(self.description_of_run["scenario"], self.options.directory, self.options.scenario)
+    scenario: AnyScenario
 
     def root(self) -> Params:
         self.options.checkpoint()
         directory = self.options.directory
-        params = stored_params(self.description_of_run, self.scenario, directory / PARAMS_FILE)
+        if not (directory / PARAMS_FILE).is_file():
+            raise ScenarioError(f"{directory} is not the directory of a run: it has no {PARAMS_FILE}.")
+        self.scenario, _, params = read_training(directory / PARAMS_FILE, self.options.scenario)
         params.output_dir = directory  # the run may have been moved
         self.places = paths_outside(directory, params)
         forget_paths(params, self.places)
-        root: Params = root_of(trainer=params)
-        return root
+        return root_of(trainer=params)
 
     def run(self) -> None:
         directory, trainer, start = self.options.directory, self.params.trainer, self.options.checkpoint()

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from scena.commands.scenario_command import ScenarioCommand, TrainingOptions
+from scena.commands.command import ScenarioCommand, TrainingOptions
 from scena.params import param
 
 

@@ -1,12 +1,13 @@
 """`scena tune SCENARIO --search …`: searches over parameters; every trial is an ordinary run."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from scena.commands.output import make_folder
+from scena.commands.command import ScenarioCommand, ScenarioOptions
+from scena.commands.output import check_plot, make_folder, write_plot
 from scena.commands.run.live_runs import SchedulerRoot, SlotOptions, carry_out
-from scena.commands.scenario_command import ScenarioCommand, ScenarioOptions
 from scena.experiments.search.study import Pruner, Sampler
 from scena.params import Params, ParamsError, param, parse, root_of, take_part
 from scena.storage.run_layout import BEST_PARAMS_FILE, PLOTS, TRIALS
@@ -17,19 +18,19 @@ class TuneOptions(ScenarioOptions, SlotOptions):
 
     search: list[str] = param([], help="what to vary: NAME=VALUES …")
     space: str | None = param(
-        None, help="a ready space: depth_factor, for networks with a depth and a factor (MobileNetV2, ResNet)"
+        None, help="a predefined space: depth_factor, for networks with a depth and a factor (MobileNetV2, ResNet)"
     )
     trials: int | None = param(
         None, ge=0, help="how many trials the study should have in all (default: 20; grid: all combinations)"
     )
     sampler: Sampler = param("tpe", help="how values are drawn")
-    pruner: Pruner = param("none", help="ends trials early by their validation results")
+    pruner: Pruner = param("none", help="ends unpromising trials early, by their validation results")
     warmup: int = param(1, ge=0, help="epochs before a trial may be ended")
     metric: str | None = param(
         None, help="the value to search by, such as val_loss (default: what the model calls best)"
     )
     direction: str | None = param(
-        None, choices=["max", "min"], help="whether more is better (default: what the model says)"
+        None, choices=["max", "min"], help="whether higher or lower is better (default: as for the model's `best`)"
     )
     output: Path | None = param(None, help="where everything goes (default: tune/SCENARIO)")
     storage: str | None = param(
@@ -37,6 +38,9 @@ class TuneOptions(ScenarioOptions, SlotOptions):
     )
     study: str | None = param(None, help="the study's name in it (default: the name of OUTPUT)")
     seed: int | None = param(None, ge=0, lt=2**32, help="makes the draw of values repeatable")
+    plot: Path | None = param(
+        None, help="draw the values of the trials and the importance of the parameters into this file"
+    )
     dry_run: bool = param(False, help="check everything, print the first command line, and start nothing")
 
 
@@ -54,8 +58,7 @@ class Tune(ScenarioCommand):
     options: TuneOptions
 
     def root(self) -> Params:
-        root: Params = root_of(SchedulerRoot, trainer=self.default_trainer())
-        return root
+        return root_of(SchedulerRoot, trainer=self.default_trainer())
 
     def read(self, words: list[str]) -> None:
         """Keeps the flags for the trials: some of them may be right only together with searched values."""
@@ -64,29 +67,84 @@ class Tune(ScenarioCommand):
         self.words = self.with_project_file(words)
 
     def run(self) -> int:
-        options, scenario = self.options, self.scenario
+        options, root = self.options, root_of(trainer=self.default_trainer())
         if not options.search and options.space is None:
             raise ParamsError("choose what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
+        check_plot(options.plot)
         self.show_log()
         scheduler = options.scheduler(self.chosen)
-        space = _space(root_of(trainer=self.default_trainer()), options, self.words)
+        space = _space(root, options, self.words)
         imports = ["--import", *options.modules] if options.modules else []
-        words = [options.scenario, *imports, *self.words]
+        command = ["scena", "train", options.scenario, *imports, *self.words]
         default = Path("tune", options.scenario.rpartition(".")[2].replace(":", "-"))
         output = options.output if options.output is not None else default
         if options.dry_run:
-            from scena.experiments.sheets.command_lines import shown
-
             first = [*space.words(space.first()), f"--trainer.output_dir={output / TRIALS / '0000'}"]
-            print(shown(["scena", "train", *words, *first]))
+            print(shlex.join([*command, *first]))
             return 0
-        study, storage = _study(scenario, options, space, words, output)
-        return _search(study, storage, space, words, output, options, scheduler.create())
+        made = scheduler.create()
+        if options.pruner != "none" and not hasattr(made, "make_channel"):
+            raise ParamsError(f"--pruner {options.pruner}: runs of this --scheduler cannot report before they end")
+        return self._search(space, command, output, made)
+
+    def _search(self, space: Any, command: list[str], output: Path, scheduler: Any) -> int:
+        from scena.experiments.search import study as studies
+        from scena.experiments.search.search import Search
+
+        options = self.options
+        studies.import_optuna()
+        make_folder("--output", output)
+        storage = studies.open_storage(studies.storage_url(options.storage, output))
+        study = self._open_study(storage, space, command, output)
+        epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
+        study.sampler = studies.make_sampler(
+            options.sampler, options.seed, len(study.trials), parallel=scheduler.at_once > 1
+        )
+        study.pruner = studies.make_pruner(options.pruner, epochs, options.warmup)
+        wanted = 20 if options.trials is None else options.trials
+        if options.sampler == "grid":
+            total = studies.enqueue_grid(study, space)
+            wanted = total if options.trials is None else min(total, options.trials)
+        channel, own = getattr(scheduler, "make_channel", None), options.storage is None
+        search = Search(study, space, command, output, sys.executable, wanted, options.metric, own, channel)
+
+        def title(running: int) -> str:
+            counted = ", ".join(f"{count} {state}" for state, count in search.counts.items() if count)
+            return counted or "no trial has ended yet"
+
+        def directory_of(key: str) -> Path | None:
+            return search.running[key].directory if key in search.running else None
+
+        try:
+            with studies.explaining_storage():
+                carry_out(search, scheduler, "trial", title, directory_of)
+                return _report(study, space, output, options.plot)
+        finally:
+            studies.close_storage(storage)
+
+    def _open_study(self, storage: Any, space: Any, command: list[str], output: Path) -> Any:
+        from scena.experiments.search.objective import ask
+        from scena.experiments.search.study import find_study, open_study
+
+        options = self.options
+        name = options.study or output.absolute().name
+        description = {
+            "scenario": self.scenario.name(),
+            "search": {axis.name: axis.text for axis in space.axes},
+            "flags": command[3:],
+            "metric": options.metric or "",
+        }
+        direction = options.direction
+        if direction is None and find_study(storage, name) is None:
+            direction, best = ask(sys.executable, options.scenario, options.modules, space.flags)
+            if options.metric is not None and options.metric.removeprefix("val_").removeprefix("lav_") != best:
+                raise ParamsError(
+                    f"--metric {options.metric} needs --direction max or min: the model's best is {direction} of {best}"
+                )
+        return open_study(storage, name, direction or "min", description)
 
 
-_DIRECTORIES = tuple(
-    f"trainer.{name}" for name in ("output_dir", "checkpoint_dir", "log_dir", "export_dir", "best_dir")
-)
+_DIRECTORIES = [f"trainer.{name}_dir" for name in ("output", "checkpoint", "log", "export", "best")]
 
 
 def _space(root: Any, options: TuneOptions, flags: list[str]) -> Any:
@@ -109,90 +167,14 @@ def _space(root: Any, options: TuneOptions, flags: list[str]) -> Any:
     return space
 
 
-def _study(scenario: Any, options: TuneOptions, space: Any, words: list[str], output: Path) -> tuple[Any, Any]:
-    from scena.experiments.search.objective import ask
-    from scena.experiments.search.space import describe
-    from scena.experiments.search.study import find_study, import_optuna, open_storage, open_study, storage_url
-
-    import_optuna()
-    make_folder("--output", output)
-    storage = open_storage(storage_url(options.storage, output))
-    name = options.study or output.absolute().name
-    description = {
-        "scenario": scenario.name(),
-        "search": describe(space.axes),
-        "flags": words[1:],
-        "metric": options.metric or "",
-    }
-    direction = options.direction
-    if direction is None and find_study(storage, name) is None:
-        mode, best = ask(sys.executable, words)
-        if options.metric is not None and options.metric.removeprefix("val_").removeprefix("lav_") != best:
-            raise ParamsError(
-                f"--metric {options.metric} needs --direction max or min: the model says {mode} for {best} only"
-            )
-        direction = mode
-    return open_study(storage, name, direction or "min", description), storage
-
-
-def _search(
-    study: Any, storage: Any, space: Any, words: list[str], output: Path, options: TuneOptions, scheduler: Any
-) -> int:
-    from scena.experiments.search.search import Search
-    from scena.experiments.search.study import (
-        close_storage,
-        enqueue_grid,
-        explaining_storage,
-        make_pruner,
-        make_sampler,
-    )
-
-    epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
-    study.sampler = make_sampler(options.sampler, options.seed, len(study.trials), scheduler.at_once > 1)
-    study.pruner = make_pruner(options.pruner, epochs, options.warmup)
-    wanted = 20 if options.trials is None else options.trials
-    if options.sampler == "grid":
-        total = enqueue_grid(study, space)
-        wanted = total if options.trials is None else min(total, options.trials)
-    search = Search(
-        study,
-        space,
-        ["scena", "train", *words],
-        output,
-        sys.executable,
-        wanted,
-        options.metric,
-        options.storage is None,
-        scheduler.make_channel,
-    )
-    try:
-        with explaining_storage():
-            carry_out(
-                search,
-                scheduler,
-                "trial",
-                lambda running: _title(search),
-                lambda key: search.running[key].directory if key in search.running else None,
-            )
-            return _report(study, space, search, output)
-    finally:
-        close_storage(storage)
-
-
-def _title(search: Any) -> str:
-    counted = ", ".join(f"{count} {state}" for state, count in search.counts.items() if count)
-    return counted or "no trial has ended yet"
-
-
-def _report(study: Any, space: Any, search: Any, output: Path) -> int:
-    from scena.experiments.search.plots import write_plots
+def _report(study: Any, space: Any, output: Path, plot: Path | None) -> int:
+    from scena.experiments.search.plots import overview, write_plots
     from scena.params import dump_yaml
     from scena.storage.durable import write_file
 
     states = [trial.state.name.lower() for trial in study.trials]
-    print(
-        ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)) or "no trials", file=sys.stderr
-    )
+    counted = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    print(counted or "no trials", file=sys.stderr)
     if "complete" not in states:
         print("No trial was completed, so there is no best one.", file=sys.stderr)
         return 1
@@ -202,6 +184,8 @@ def _report(study: Any, space: Any, search: Any, output: Path) -> int:
     head = f"# trial {best.number} of {output}: {best.value:.6g}\n"
     write_file(output / BEST_PARAMS_FILE, head + dump_yaml(params, space.root))
     write_plots(study, output / PLOTS)
+    if plot is not None:
+        write_plot(plot, {"Search": overview(study)})
     print(f"best: trial {best.number}, {best.value:.6g}: " + " ".join(space.words(chosen)))
     print(
         f"parameters: {output / BEST_PARAMS_FILE}   plots: {output / PLOTS}   run: {best.user_attrs.get('directory')}"

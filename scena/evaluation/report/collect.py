@@ -1,4 +1,4 @@
-"""What a report keeps of the samples of one validation: classes and scores, and a few examples with their inputs."""
+"""What a report keeps of the samples of one validation: classes and scores, or numbers, and a few examples with their inputs."""
 
 import heapq
 from typing import Any, NamedTuple
@@ -39,12 +39,8 @@ class _ContradictionError(Exception):
 
 
 class Reading:
-    """One way to read classes from samples, and what was counted so.
-
-    Args:
-        target: the name of the target class.
-        scores: the name of a vector of probabilities, or of the single probability of class 1.
-        predicted: the name of the predicted class, if there is no vector.
+    """One way to read classes from samples, by the names of the target, of probabilities (a vector, or the one of class 1) and of
+    the predicted class; and what was counted so.
     """
 
     def __init__(self, target: str, scores: str | None, predicted: str | None) -> None:
@@ -106,12 +102,21 @@ class Collected:
     def __init__(self) -> None:
         self.count = 0
         self.first: list[Example] = []
+        self.numbers: list[tuple[float, float]] = []
+        """Targets and predictions that are single real numbers."""
         self._readings: list[Reading] | None = None
+        self._number_names: tuple[str, str] | None = None
 
     def __call__(self, sample: Sample) -> None:
         """Keeps what is needed of a sample."""
         if self._readings is None:
             self._readings = _readings(sample)
+            self._number_names = _number_names(sample)
+        if self._number_names is not None and len(self.numbers) < SCORED:
+            target, output = self._number_names
+            self.numbers.append(
+                (float(np.asarray(sample.targets[target]).item()), float(np.asarray(sample.outputs[output]).item()))
+            )
         read: list[tuple[int, int, float | None]] = []
         for reading in list(self._readings):
             try:
@@ -129,7 +134,6 @@ class Collected:
 
     @property
     def is_classes(self) -> bool:
-        """Whether targets and outputs are classes."""
         return self.reading is not None
 
     @property
@@ -193,6 +197,14 @@ def _readings(sample: Sample) -> list[Reading]:
     if binary is not None and _is_binary(targets[binary]):
         found = [Reading(binary, name, predicted) for name, value in outputs.items() if _is_probability(value)]
     return [*found, Reading(target, None, predicted)] if target is not None and predicted is not None else found
+
+
+def _number_names(sample: Sample) -> tuple[str, str] | None:
+    """The first target that is a number, and the output of the same name, or else the first one that is a real number."""
+    targets, outputs = _arrays(sample.targets), _arrays(sample.outputs)
+    real = [name for name, value in outputs.items() if value.size == 1 and value.dtype.kind == "f"]
+    target = next((name for name, value in targets.items() if value.size == 1 and value.dtype.kind in "iuf"), None)
+    return (target, target if target in real else real[0]) if target is not None and real else None
 
 
 def _arrays(values: Any) -> dict[str, np.ndarray]:

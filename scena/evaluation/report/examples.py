@@ -11,14 +11,7 @@ from scena.pages.layout import Cell, card, escaped, table
 
 
 def example_list(key: str, title: str, examples: Sequence[Example], names: list[str]) -> str:
-    """The examples, in their order.
-
-    Args:
-        key: the id of the gallery.
-        title: the heading.
-        examples: what to show.
-        names: the names of the classes, if they are known.
-    """
+    """The examples, in their order; `key` is the id of the gallery."""
     images = [_images(example) for example in examples]
     cells = [_cells(example, shown, names) for example, shown in zip(examples, images, strict=True)]
     if not any(images):
@@ -28,8 +21,8 @@ def example_list(key: str, title: str, examples: Sequence[Example], names: list[
     figures = "".join(_figure(shown, one) for shown, one in zip(images, cells, strict=True))
     orders = [("Confidence", "descending"), ("True", "ascending"), ("Predicted", "ascending")]
     buttons = "".join(
-        f'<button type="button" data-key="{name.lower()}" data-order="{order}" aria-pressed="{str(not place).lower()}">{name}</button>'
-        for place, (name, order) in enumerate(orders)
+        f'<button type="button" data-key="{name.lower()}" data-order="{order}" aria-pressed="{str(not index).lower()}">{name}</button>'
+        for index, (name, order) in enumerate(orders)
         if name in cells[0]
     )
     sorter = f'<span class="soft">Sort by</span><span data-sorts="{key}">{buttons}</span>' if buttons else ""

@@ -18,6 +18,7 @@ from scena.evaluation.report.plots import (
     curve_figures,
     history_figure,
     png,
+    scatter_figure,
     themed_svg,
 )
 from scena.model.tensorboard import plain_result
@@ -31,13 +32,8 @@ CONFUSIONS = 10
 
 
 class Report:
-    """Collects the parts of a report and writes it.
-
-    Args:
-        directory: where `index.html` and the PNG files go.
-        title: the heading of the page.
-        lead: a sentence about the task, below the heading.
-        facts: names and values shown at the top: date, models, versions.
+    """Collects the parts of a report, and writes `index.html` and PNG files into a directory. `lead` is a sentence about the task;
+    `facts` are shown at the top.
     """
 
     def __init__(self, directory: Path, title: str, lead: str = "", facts: Mapping[str, Any] | None = None) -> None:
@@ -56,12 +52,7 @@ class Report:
         return html_table([*self.facts.items(), ("page", self.directory / "index.html")], title=self.title)
 
     def add_history(self, file: Path, run: str = "") -> None:
-        """The curves of the training, if its file is there.
-
-        Args:
-            file: the run's `history.csv`.
-            run: what the run is called, where there are several.
-        """
+        """The curves of a training, if its `history.csv` is there; `run` is its name, where there are several."""
         history = read_history(file)
         groups: dict[str, list[str]] = {}
         for name in dict.fromkeys(name for row in history for name in row):
@@ -85,6 +76,8 @@ class Report:
             boxes.append(self._plot("Confusion matrix", figure, f"{key}confusion", wide=many))
             boxes.append(_class_table(matrix, names))
             boxes += [_confusion_table(matrix, names)] if many else []
+        elif collected.numbers:
+            boxes.append(self._plot("Predictions", scatter_figure(collected.numbers), f"{key}predictions"))
         if collected.scores:
             targets, scores = np.array(collected.targets), np.stack(collected.scores)
             for title, figure in curve_figures(targets, scores, names).items():
@@ -103,16 +96,11 @@ class Report:
         self._section(name or "Model", f'<div class="stack">{"".join(parts)}</div>')
 
     def add_values(self, title: str, values: Mapping[str, Mapping[str, Any]]) -> None:
-        """Parameters, versions and the like in a table with a column for each model; values that differ are marked.
-
-        Args:
-            title: the heading.
-            values: nested values for each column.
-        """
+        """Parameters, versions and the like: a table with a column for each model, in which values that differ are marked."""
         columns = {name: dict(_flat(tree)) for name, tree in values.items()}
         names = list(dict.fromkeys(name for column in columns.values() for name in column))
         rows = [[name, *(column.get(name, "–") for column in columns.values())] for name in names]
-        marked = [place for place, row in enumerate(rows) if len(set(row[1:])) > 1]
+        marked = [index for index, row in enumerate(rows) if len(set(row[1:])) > 1]
         text = title if len(columns) == 1 or not marked else f"{title} ({len(marked)} differ)"
         body = details(text, table(["", *columns], rows, marked=marked, label=title))
         self._section("Details", body)
@@ -182,7 +170,7 @@ def _class_table(matrix: np.ndarray, names: list[str]) -> str:
         [class_cell(number, names), *(_share(value) for value in one[:3]), Cell(f"{one.support:,}", one.support)]
         for number, one in enumerate(scores)
     ]
-    means = [_share(_mean(one[place] for one in scores)) for place in range(3)]
+    means = [_share(_mean(one[index] for one in scores)) for index in range(3)]
     footer: list[Cell | str] = ["Mean", *means, Cell(f"{matrix.sum():,}", int(matrix.sum()))]
     head = ["Class", "Precision", "Recall", "F1", "Support"]
     return card("Classes", table(head, rows, sortable=True, footer=footer, label="Classes"))
@@ -202,7 +190,6 @@ def _share(value: float | None) -> Cell:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean of those that exist."""
     there = [value for value in values if value is not None]
     return sum(there) / len(there) if there else None
 

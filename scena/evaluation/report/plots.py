@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scena.display import one_line
 from scena.plots import new_figure
-from scena.terminal import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from scena.evaluation.evaluator import Evaluator
+    from scena.evaluation.report.collect import Collected
 
 MANY = 12
 """More classes than this: one curve over all classes."""
@@ -35,6 +38,16 @@ _THEMED = {
 }  # fmt: skip
 
 
+def model_figures(collected: "Collected", evaluator: "Evaluator[Any]") -> "dict[str, Figure]":
+    """What `--plot` draws of a model: the confusion matrix of classes, or predicted numbers over targets; and the evaluator's plots."""
+    figures = {}
+    if collected.is_classes:
+        figures["Confusion matrix"] = confusion_figure(collected.confusion(), evaluator.class_names())
+    elif collected.numbers:
+        figures["Predictions"] = scatter_figure(collected.numbers)
+    return {**figures, **evaluator.plots()}
+
+
 def png(figure: "Figure") -> bytes:
     """A figure as a PNG file."""
     buffer = io.BytesIO()
@@ -43,11 +56,8 @@ def png(figure: "Figure") -> bytes:
 
 
 def themed_svg(figure: "Figure", name: str) -> str:
-    """A figure as SVG inside a page, in the colors of the page's theme.
-
-    Args:
-        figure: matplotlib's default colors are replaced, others stay.
-        name: different for each figure of a page; makes the ids inside.
+    """A figure as SVG inside a page: the page's theme replaces matplotlib's default colors. `name` makes the ids inside, so it
+    differs from figure to figure.
     """
     text = _svg(figure, name)
     if len(text) > LARGEST_SVG:
@@ -146,6 +156,18 @@ def confusion_figure(matrix: np.ndarray, names: list[str]) -> "Figure":
     return figure
 
 
+def scatter_figure(numbers: list[tuple[float, float]]) -> "Figure":
+    """Predictions over targets; what is right lies on the diagonal."""
+    figure = new_figure(4.8, 4.5)
+    axes = figure.add_subplot()
+    low, high = min(map(min, numbers)), max(map(max, numbers))
+    axes.plot([low, high], [low, high], color="#808080", linewidth=1)
+    axes.plot(*zip(*numbers, strict=True), ".", alpha=0.5)
+    axes.set(xlabel="target", ylabel="predicted")
+    _plain(axes)
+    return figure
+
+
 def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> "dict[str, Figure]":
     """Precision over recall, and the receiver operating characteristic, one class against the rest; none if there is no rest."""
     count = scores.shape[1]
@@ -162,9 +184,9 @@ def curve_figures(targets: np.ndarray, scores: np.ndarray, names: list[str]) -> 
         return {}
     figures = {title: new_figure(4.8, 4.5) for title in ("Precision and recall", "Receiver operating characteristic")}
     precision, roc = (figure.add_subplot() for figure in figures.values())
-    for place, (name, truth, score) in enumerate(groups):
+    for index, (name, truth, score) in enumerate(groups):
         recall, precise, false_rate = curves(truth, score)
-        style = "-" if place < 10 else "--"  # there are ten colors
+        style = "-" if index < 10 else "--"  # there are ten colors
         area = float(np.sum(np.diff(recall) * precise[1:]))
         precision.plot(recall, precise, style, label=f"{name} {area:.3f}".strip())
         area = float(np.trapezoid(recall, false_rate))

@@ -2,10 +2,12 @@
 
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+MakeChannel = Callable[[], tuple[socket.socket, str, list[int]]]
 GRACE = 60.0
 """Seconds that a job has to save its state after a stop request."""
 
@@ -90,8 +92,12 @@ class Scheduler(Protocol):
             Interrupted: Ctrl-C or SIGTERM; all jobs have ended.
         """
 
-    def make_channel(self) -> tuple[socket.socket, str, list[int]]:
-        """A socket on which a job reports, how the job reaches it, and the file descriptors that the job inherits."""
+    make_channel: MakeChannel
+    """Creates the channel of a job: a socket to read from, how the job reaches it, and the file descriptors that the job inherits.
+
+    `run` calls `plan.heard` whenever a channel has something to read, since the job waits for the answer. A scheduler that cannot do
+    so has no `make_channel`: values of trials are then read from their histories, and none is pruned.
+    """
 
 
 def local_channel() -> tuple[socket.socket, str, list[int]]:

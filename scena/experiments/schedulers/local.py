@@ -8,12 +8,10 @@ import logging
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FrameType
-from typing import Any
 
 from scena.backends.selection import visible_gpus
 from scena.errors import ExperimentError, Interrupted
@@ -24,16 +22,14 @@ from scena.signals import end_with_parent, noticing_stop_signals
 logger = logging.getLogger(__name__)
 
 MOST = 10_000
+TICK = 0.25
 
 
 def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) -> list[Slot]:
-    """The slots of some devices; without any, one on the CPU.
+    """The slots of some devices for `per_device` runs each; without any device, one on the CPU.
 
-    Args:
-        gpus: indices of GPUs, of which a run sees its own one only; ["auto"]: the first visible one, if there are no `cpus`;
-            ["none"]: none.
-        cpus: the number of CPU slots, or their indices; a run there sees no GPU.
-        per_device: runs at once on each.
+    GPUs are indices, of which a run sees its own one only; ["auto"] is the first visible one, if there are no `cpus`; ["none"] is
+    none. `cpus` is the number of CPU slots, or their indices; a run there sees no GPU.
     """
     if per_device < 1:
         raise ExperimentError(f"--per_device must be at least 1. Received: {per_device}.")
@@ -53,28 +49,19 @@ def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) 
     if not devices:
         devices = [("cpu 0", "-1")]
     several = per_device > 1
+    # GPUs are numbered as nvidia-smi does, unless the user has set another order
+    order = {} if "CUDA_DEVICE_ORDER" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     return [
-        Slot(f"{name}.{number}" if several else name, {"CUDA_VISIBLE_DEVICES": visible, **_order()})
+        Slot(f"{name}.{number}" if several else name, {"CUDA_VISIBLE_DEVICES": visible, **order})
         for number in range(1, per_device + 1)
         for name, visible in devices
     ]
 
 
-def _order() -> dict[str, str]:
-    """Numbers GPUs as nvidia-smi does, unless the user has set another order."""
-    return {} if "CUDA_DEVICE_ORDER" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-
-
-TICK = 0.25
-
-
 class LocalScheduler:
-    """Runs the jobs of a plan over slots.
+    """Runs the jobs of a plan over slots; they have `grace` seconds to end after Ctrl-C."""
 
-    Args:
-        params: which devices; each has slots for so many runs at once.
-        grace: seconds that jobs have to end after Ctrl-C.
-    """
+    make_channel = staticmethod(local_channel)
 
     def __init__(self, params: LocalParams, grace: float = GRACE) -> None:
         self.slots = make_slots(params.gpus, params.cpus, params.per_device)
@@ -82,14 +69,8 @@ class LocalScheduler:
             logger.info("Runs use %s; --gpus none uses the CPU, indices choose others.", self.slots[0].name)
         self.at_once = len(self.slots)
         self.grace = grace
-        self.busy = 0.0
-        """Seconds that slots were busy, over all of them."""
         self._running: dict[str, Running] = {}
         self._requests = 0
-
-    def make_channel(self) -> tuple[socket.socket, str, list[int]]:
-        """A pair of sockets."""
-        return local_channel()
 
     def run(self, plan: Plan) -> None:
         """Runs until the plan has no more jobs.
@@ -101,25 +82,22 @@ class LocalScheduler:
             try:
                 self._loop(plan, selector)
             except BaseException:
-                self._kill_all()
+                for running in self._running.values():
+                    self._signal_group(running, signal.SIGKILL)
+                    running.process.wait()
                 raise
         if self._requests:
             raise Interrupted("Interrupted; the runs were stopped. The same command resumes them.")
-
-    def stop(self, running: Running) -> None:
-        """Requests that a job ends."""
-        if running.stop_sent is None:
-            running.stop_sent = time.monotonic()
-            self._signal(running, signal.SIGTERM)
 
     def _loop(self, plan: Plan, selector: selectors.BaseSelector) -> None:
         next_tick = 0.0
         self._fill(plan, selector)
         while self._running or (plan.waits() and not self._requests):
             for key, _ in selector.select(max(0.0, min(TICK, next_tick - time.monotonic()))):
-                handle: Callable[[], None] = key.data
-                handle()
-            self._press()
+                key.data()
+            for running in self._running.values():
+                if running.stop_sent is not None and time.monotonic() - running.stop_sent > self.grace:
+                    self._signal_group(running, signal.SIGKILL)
             self._fill(plan, selector)
             if time.monotonic() >= next_tick:
                 plan.tick(list(self._running.values()))
@@ -129,9 +107,7 @@ class LocalScheduler:
         for slot in self.slots:
             if self._requests:
                 return
-            if slot.name in self._running:
-                continue
-            job = plan.next_job(slot)
+            job = plan.next_job(slot) if slot.name not in self._running else None
             if job is None:
                 continue
             running = self._start(job, slot)
@@ -143,32 +119,30 @@ class LocalScheduler:
         pidfd = os.pidfd_open(running.process.pid)
         channel = running.job.channel
 
+        def close() -> None:
+            selector.unregister(channel)
+            channel.close()
+
+        def hear() -> None:
+            if channel.fileno() >= 0 and not plan.heard(running):
+                close()
+
         def ended() -> None:
             selector.unregister(pidfd)
             os.close(pidfd)
             if channel is not None and channel.fileno() >= 0:
                 while plan.heard(running):
                     pass  # reads its last messages
-                self._close(channel, selector)
+                close()
             # nothing that it started outlives it; before wait(), because its process id cannot be reused until then
             self._signal_group(running, signal.SIGKILL)
             status = running.process.wait()
-            self.busy += running.seconds
             del self._running[running.slot.name]
             plan.ended(running, status)
 
         selector.register(pidfd, selectors.EVENT_READ, ended)
         if channel is not None:
-            selector.register(channel, selectors.EVENT_READ, lambda: self._hear(running, plan, selector))
-
-    def _hear(self, running: Running, plan: Plan, selector: selectors.BaseSelector) -> None:
-        channel = running.job.channel
-        if channel.fileno() >= 0 and not plan.heard(running):
-            self._close(channel, selector)
-
-    def _close(self, channel: Any, selector: selectors.BaseSelector) -> None:
-        selector.unregister(channel)
-        channel.close()
+            selector.register(channel, selectors.EVENT_READ, hear)
 
     def _start(self, job: Job, slot: Slot) -> Running:
         job.log.parent.mkdir(parents=True, exist_ok=True)
@@ -188,34 +162,17 @@ class LocalScheduler:
             os.close(descriptor)
         return Running(job, slot, process, time.monotonic())
 
-    # ---- ending ------------------------------------------------------------------------------------------------------
-
     def _notice(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
         self._requests += 1
         for running in list(self._running.values()):
-            if self._requests == 1:
-                self.stop(running)
+            if self._requests > 1:
+                self._signal_group(running, signal.SIGKILL)
+            elif running.job.whole_group:
+                self._signal_group(running, signal.SIGTERM)
             else:
-                self._signal_group(running, signal.SIGKILL)
-
-    def _press(self) -> None:
-        """Kills jobs that did not end within the grace time."""
-        for running in self._running.values():
-            if running.stop_sent is not None and time.monotonic() - running.stop_sent > self.grace:
-                self._signal_group(running, signal.SIGKILL)
-
-    def _signal(self, running: Running, number: int) -> None:
-        if running.job.whole_group:
-            self._signal_group(running, number)
-        else:
-            running.process.send_signal(number)
+                running.process.send_signal(signal.SIGTERM)
+            running.stop_sent = running.stop_sent or time.monotonic()
 
     def _signal_group(self, running: Running, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(running.process.pid, number)
-
-    def _kill_all(self) -> None:
-        for running in self._running.values():
-            self._signal_group(running, signal.SIGKILL)
-            running.process.wait()

@@ -9,15 +9,22 @@ class SchedulerParams(Params, abstract=True):
     """What carries out runs. Subclass it with `name="myqueue", builds=".myqueue:MyQueue"` (see `schedulers/base.py`)."""
 
 
-class LocalParams(SchedulerParams, name="local", builds=".local:LocalScheduler"):
-    """Processes on this machine, one on each device at a time."""
+class SlotParams(Params):
+    """The devices of this machine."""
 
     gpus: list[int | Literal["auto", "none"]] = param(
         ["auto"],
         help="auto: the first visible GPU, if there is one and no --cpus; none; or indices: each run sees its own GPU only",
     )
-    cpus: list[int] = param([], help="how many runs at once on the CPU, or the numbers of their slots")
+    cpus: list[int] = param(
+        [],
+        help="runs at once on the CPU (default: 1); several numbers name the slots: `--cpus 0 1` is the same as `--cpus 2`",
+    )
     per_device: int = param(1, ge=1, help="runs at once on each device")
+
+
+class LocalParams(SlotParams, SchedulerParams, name="local", builds=".local:LocalScheduler"):
+    """Processes on this machine, one on each device at a time."""
 
 
 class RayParams(SchedulerParams, name="ray", builds=".ray_cluster:RayScheduler"):

@@ -7,7 +7,6 @@ import logging
 import os
 import secrets
 import selectors
-import signal
 import socket
 import time
 from types import FrameType
@@ -16,6 +15,7 @@ from typing import Any
 from scena.errors import ExperimentError, Interrupted, first_line
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot
 from scena.experiments.schedulers.params import RayParams
+from scena.signals import noticing_stop_signals
 
 logger = logging.getLogger(__name__)
 
@@ -49,12 +49,7 @@ def connect(address: str) -> Any:
 
 
 class RayScheduler:
-    """Runs the jobs of a plan on a cluster.
-
-    Args:
-        params: the cluster, and what each run needs of it.
-        grace: seconds that jobs have to end after Ctrl-C.
-    """
+    """Runs the jobs of a plan on a cluster; they have `grace` seconds to end after Ctrl-C."""
 
     at_once = 2
     """At least: nodes come and go."""
@@ -71,7 +66,6 @@ class RayScheduler:
         self._losses: dict[str, int] = {}
         self._requests = 0
         self._counted = (0.0, 0)
-        self._number = 0
 
     def make_channel(self) -> tuple[socket.socket, str, list[int]]:
         """A socket on which a job may report over the network, and how it is reached."""
@@ -85,13 +79,10 @@ class RayScheduler:
         Raises:
             Interrupted: Ctrl-C or SIGTERM; all jobs have ended.
         """
-        before = {number: signal.signal(number, self._notice) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            with selectors.DefaultSelector() as selector:
+            with selectors.DefaultSelector() as selector, noticing_stop_signals(self._notice):
                 self._loop(plan, selector)
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             for running in self._running.values():
                 self._release(running)
         if self._requests:
@@ -108,21 +99,20 @@ class RayScheduler:
             self._fill(plan, selector)
             plan.tick(list(self._running.values()))
 
-    def _room(self) -> int:
-        """How many runs the nodes have room for."""
+    def _capacity(self) -> int:
+        """How many runs fit on the nodes."""
         if time.monotonic() - self._counted[0] > 1:
             nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
-            room = 0
+            capacity = 0
             for resources in nodes:
                 parts = [resources.get("CPU", 0) / self.cpus] if self.cpus else []
                 parts += [resources.get("GPU", 0) / self.gpus] if self.gpus else []
-                room += int(min(parts)) if parts else 1
-            self._counted = (time.monotonic(), room)
+                capacity += int(min(parts)) if parts else 1
+            self._counted = (time.monotonic(), capacity)
         return self._counted[1]
 
     def _fill(self, plan: Plan, selector: selectors.BaseSelector) -> None:
-        while not self._requests and len(self._running) < self._room():
-            self._number += 1
+        while not self._requests and len(self._running) < self._capacity():
             slot = Slot("ray", {} if self.gpus else {"CUDA_VISIBLE_DEVICES": "-1"})
             job = plan.next_job(slot)
             if job is None:
@@ -177,7 +167,7 @@ class RayScheduler:
         running = self._running.pop(reference)
         channel = running.job.channel
         if channel is not None and channel.fileno() >= 0:
-            if running.job.channel.type == socket.SOCK_STREAM and not _is_listening(channel):
+            if not channel.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):  # the job has connected
                 while plan.heard(running):
                     pass
             selector.unregister(channel)
@@ -210,12 +200,7 @@ class RayScheduler:
         running.job.inherited = []
 
     def _notice(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
         self._requests += 1
         for reference, running in list(self._running.items()):
             running.stop_sent = time.monotonic()
             self.ray.cancel(reference, force=self._requests > 1)
-
-
-def _is_listening(channel: socket.socket) -> bool:
-    return bool(channel.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))

@@ -1,14 +1,16 @@
 """Plots of a search as PNG and HTML: history, importance, parallel coordinates, and the grid of two parameters."""
 
-import logging
 import warnings
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scena.errors import ExperimentError
+from scena.plots import new_figure
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_CELLS = 20
 """Values of a parameter up to which a grid of two is drawn."""
@@ -24,17 +26,15 @@ def write_plots(study: Any, folder: Path) -> list[Path]:
     except ImportError as error:
         raise ExperimentError(f"Plots need {error.name}: install scena[search].") from error
     matplotlib.use("Agg")
-    complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    complete = _complete(study)
     if not complete:
         return []
     folder.mkdir(parents=True, exist_ok=True)
-    varied = len({repr(trial.value) for trial in complete}) > 1
-    names = list(dict.fromkeys(name for trial in complete for name in trial.params))
     wanted: list[tuple[str, Callable[[Any], Any]]] = [
         ("history", lambda module: module.plot_optimization_history(study)),
         ("parallel_coordinates", lambda module: module.plot_parallel_coordinate(study)),
     ]
-    if varied and len(complete) > 1 and names:
+    if _importances(study, complete):
         wanted.insert(1, ("importance", lambda module: module.plot_param_importances(study)))
     written: list[Path] = []
     # Optuna calls its plots with matplotlib experimental, and changes the style of every later plot of the process
@@ -48,6 +48,44 @@ def write_plots(study: Any, folder: Path) -> list[Path]:
     if axes is not None:
         written += _draw_grid(study, complete, axes, folder)
     return written
+
+
+def overview(study: Any) -> "Figure":
+    """What `--plot` draws: the value of each trial with the best so far, and the importance of the parameters."""
+    complete = _complete(study)
+    weights = _importances(study, complete)
+    figure = new_figure(11 if weights else 6, 4.5)
+    history = figure.add_subplot(1, 2 if weights else 1, 1)
+    better = max if study.direction.name == "MAXIMIZE" else min
+    numbers, values = [trial.number for trial in complete], [trial.value for trial in complete]
+    history.plot(numbers, values, "o", label="trials")
+    history.step(numbers, list(accumulate(values, better)), where="post", label="best so far")
+    history.set(xlabel="trial", ylabel="value")
+    history.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    history.grid(alpha=0.3)
+    history.legend()
+    if weights:
+        bars = figure.add_subplot(1, 2, 2)
+        drawn = bars.barh(list(weights)[::-1], list(weights.values())[::-1])
+        bars.bar_label(drawn, fmt="%.2f", padding=3)
+        bars.set(xlabel="importance", xlim=(0, 1.1))
+    return figure
+
+
+def _complete(study: Any) -> list[Any]:
+    return [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+
+
+def _importances(study: Any, complete: list[Any]) -> dict[str, float]:
+    """How much each parameter that all trials have decides about the value, the most important first."""
+    if len({repr(trial.value) for trial in complete}) < 2:
+        return {}
+    from optuna.importance import get_param_importances
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: dict[str, float] = get_param_importances(study)
+    return found
 
 
 def grid_axes(trials: list[Any]) -> tuple[str, str] | None:

@@ -5,28 +5,23 @@ import json
 import logging
 import math
 import os
-import socket
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scena.experiments.schedulers.base import Job, Running, Slot, local_channel
+from scena.experiments.schedulers.base import Job, MakeChannel, Running, Slot, local_channel
 from scena.experiments.search.space import SearchSpace, Value
 from scena.experiments.search.study import draw
 from scena.experiments.search.trial import METRIC, SOCKET, VALUES
-from scena.experiments.sheets.command_lines import resolve, resume_words, shown
-from scena.experiments.sheets.experiment import last_line
+from scena.experiments.sheets.command_lines import note_command, resolve, resume_words
+from scena.experiments.sheets.experiment import INTERRUPTED, last_line
 from scena.experiments.sheets.run_registry import RunRegistry
 from scena.experiments.stored_run import read_history, read_run
 from scena.storage.run_layout import LOGS, TRIALS
-from scena.training.stopping import TIME_IS_UP
 
 logger = logging.getLogger(__name__)
 
-MakeChannel = Callable[[], tuple[socket.socket, str, list[int]]]
 DIRECTORY, PRUNED = "directory", "pruned"
-_INTERRUPTED = (130, 143, TIME_IS_UP)
 
 
 @dataclass
@@ -55,14 +50,24 @@ class Search:
         trials: how many trials the study should have in all.
         metric: the name of the value to search by; None for the model's own.
         own_storage: whether no other search keeps trials in this study.
-        make_channel: creates a socket for the reports of a trial, its address, and the descriptors that the trial inherits.
+        make_channel: creates the channel on which a trial reports; None: values are read from its history when it has ended.
     """
 
-    def __init__(self, study: Any, space: SearchSpace, command: list[str], output: Path, python: str, trials: int,
-                 metric: str | None = None, own_storage: bool = True, make_channel: MakeChannel | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        study: Any,
+        space: SearchSpace,
+        command: list[str],
+        output: Path,
+        python: str,
+        trials: int,
+        metric: str | None = None,
+        own_storage: bool = True,
+        make_channel: MakeChannel | None = local_channel,
+    ) -> None:
         self.study, self.space, self.command = study, space, command
         self.output, self.python, self.trials, self.metric = output, python, trials, metric
-        self.make_channel = make_channel or local_channel
+        self.make_channel = make_channel
         self.registry = RunRegistry(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
@@ -86,20 +91,23 @@ class Search:
 
     def next_job(self, slot: Slot) -> Job | None:
         """A trial that was left unfinished, or a new one."""
-        del slot
+        from optuna.trial import Trial, TrialState
+
         for frozen in list(self._unfinished):
             if (lock := self.registry.lock(_name(frozen.number))) is None:
-                self._log_waiting(frozen.number)
+                if frozen.number not in self._logged:
+                    self._logged.add(frozen.number)
+                    logger.warning("Trial %d: waiting for its earlier process, which still runs", frozen.number)
                 continue  # its process still runs, or another search in this folder works on it
             self._unfinished.remove(frozen)
             if self.study.get_trials(deepcopy=False)[frozen.number].state.name == "RUNNING":
-                return self._job(self._again(frozen), lock)
+                return self._job(Trial(self.study, frozen._trial_id), lock)
             os.close(lock)
         while self._has_more():
             trial = self.study.ask()
             if trial.number >= self.trials:  # another machine has asked for the last one at the same moment
                 trial.set_user_attr("error", "one more than requested")
-                self.study.tell(trial.number, state=_fail())
+                self.study.tell(trial.number, state=TrialState.FAIL)
                 return None
             if (lock := self.registry.lock(_name(trial.number))) is not None:
                 return self._job(trial, lock)
@@ -109,19 +117,9 @@ class Search:
         """Whether earlier processes of some trials have not ended yet."""
         return bool(self._unfinished)
 
-    def _log_waiting(self, number: int) -> None:
-        if number not in self._logged:
-            self._logged.add(number)
-            logger.warning("Trial %d: waiting for its earlier process, which still runs", number)
-
     def _has_more(self) -> bool:
         states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
         return len(states) - states.count("WAITING") < self.trials
-
-    def _again(self, frozen: Any) -> Any:
-        from optuna.trial import Trial
-
-        return Trial(self.study, frozen._trial_id)
 
     def _job(self, trial: Any, lock: int) -> Job:
         name = _name(trial.number)
@@ -135,14 +133,15 @@ class Search:
         words = [*self.command, *self.space.words(chosen), f"--trainer.output_dir={directory}"]
         command = resolve(resume_words(words, directory), self.python)
         log = self.output / LOGS / f"{name}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
-            file.write(f"$ {shown(command)}\n")
-        own, address, inherited = self.make_channel()
-        environment = {SOCKET: address, VALUES: json.dumps(chosen), "SCENA_RUN_ID": name}
-        if self.metric is not None:
-            environment[METRIC] = self.metric
-        return Job(name, command, log, environment, False, [lock, *inherited], own, address.rpartition(":")[2])
+        note_command(log, command)
+        job = Job(name, command, log, {"SCENA_RUN_ID": name}, False, [lock])
+        if self.make_channel is not None:
+            job.channel, address, inherited = self.make_channel()
+            job.inherited += inherited
+            job.secret = address.rpartition(":")[2]
+            job.environment |= {SOCKET: address, VALUES: json.dumps(chosen)}
+            job.environment |= {METRIC: self.metric} if self.metric is not None else {}
+        return job
 
     def started(self, running: Running) -> None:
         """Logs the values of a trial."""
@@ -178,7 +177,7 @@ class Search:
             own.pruned = own.pruned or bool(own.trial.should_prune())
             if own.pruned:
                 own.trial.set_user_attr(PRUNED, True)
-            with contextlib.suppress(OSError):  # it has ended meanwhile
+            with contextlib.suppress(OSError):  # it has ended
                 channel.sendall(json.dumps({"stop": own.pruned}).encode() + b"\n")
         return True
 
@@ -186,7 +185,7 @@ class Search:
         """Reports the result of a trial to the study; a stopped one stays open and is resumed next time."""
         own = self.running.pop(running.job.key)
         number = own.trial.number
-        if status in _INTERRUPTED or (running.stop_sent and status != 0):
+        if status in INTERRUPTED or (running.stop_sent and status != 0):
             self.counts["stopped"] += 1
             logger.info("Trial %d was stopped", number)
             return
@@ -199,7 +198,7 @@ class Search:
                 f"failed with status {status}: {last_line(running.job.log)}" if status != 0 else "has reported no value"
             )
             own.trial.set_user_attr("error", how)
-            self.study.tell(number, state=_fail())
+            self.study.tell(number, state=TrialState.FAIL)
             self.counts["failed"] += 1
             logger.error("Trial %d %s (see %s)", number, how, running.job.log)
         elif own.pruned:
@@ -231,12 +230,6 @@ def best_of(values: dict[int, float], direction: str) -> float | None:
     if not finite:
         return None
     return max(finite) if direction == "MAXIMIZE" else min(finite)
-
-
-def _fail() -> Any:
-    from optuna.trial import TrialState
-
-    return TrialState.FAIL
 
 
 def _name(number: int) -> str:

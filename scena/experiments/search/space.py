@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from scena.errors import ExperimentError
 from scena.params import Params, ParamsError, parse
@@ -97,13 +96,7 @@ def _number(text: str) -> Value:
 
 
 class SearchSpace:
-    """The axes of a search over a tree of parameters.
-
-    Args:
-        axes: what varies.
-        root: the parameters as they are before the command line, the same as for a training.
-        flags: the flags that all trials have.
-    """
+    """The axes of a search over a tree of parameters: `root` as it is before the command line, and the flags that all trials have."""
 
     def __init__(self, axes: list[Axis], root: Params, flags: list[str]) -> None:
         self.axes, self.root, self.flags = axes, root, flags
@@ -216,25 +209,20 @@ class SearchSpace:
             )
         step = axis.step or 1.0
         count = int((axis.high - axis.low) / step + 1e-9) + 1
-        numbers = [axis.low + step * place for place in range(count)]
+        numbers = [axis.low + step * index for index in range(count)]
         return [int(number) for number in numbers] if whole else list(numbers)
 
 
 def ready_space(name: str, root: Params, flags: list[str]) -> list[Axis]:
     """The axes of a predefined space: `depth_factor`, for a scenario with a network of the zoo."""
     if name != "depth_factor":
-        raise ExperimentError(f"--space {name}: there is one ready space, depth_factor.")
+        raise ExperimentError(f"--space {name}: the only predefined space is depth_factor.")
     tree = current_tree(root, flags)
     names = {node.name for node in Index(tree.raw, tree.cls).nodes}
-    places = [own.removesuffix(".depth") for own in names if own.endswith(".depth")]
-    places = sorted(place for place in places if f"{place}.factor" in names)
-    if not places:
+    owners = [own.removesuffix(".depth") for own in names if own.endswith(".depth")]
+    owners = sorted(owner for owner in owners if f"{owner}.factor" in names)
+    if not owners:
         raise ExperimentError(
             "--space depth_factor: this scenario has no network with a depth and a factor, such as MobileNetV2 or a ResNet of the zoo."
         )
-    return [parse_axis(f"{places[0]}.depth=0.5,1,1.5,2"), parse_axis(f"{places[0]}.factor=1,2,4,8")]
-
-
-def describe(axes: list[Axis]) -> dict[str, Any]:
-    """The axes as plain data, to be stored with a study."""
-    return {axis.name: axis.text for axis in axes}
+    return [parse_axis(f"{owners[0]}.depth=0.5,1,1.5,2"), parse_axis(f"{owners[0]}.factor=1,2,4,8")]

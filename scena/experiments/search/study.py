@@ -40,12 +40,13 @@ def open_storage(url: str) -> Any:
     if url.startswith("postgresql://"):
         url = url.replace("postgresql://", "postgresql+psycopg://", 1)  # the driver of the extra `cluster`
     try:
-        return optuna.storages.RDBStorage(url, engine_kwargs=_engine(url))
+        # queries are rare, so waiting for another process's lock costs nothing; a lost connection is opened again
+        engine = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {"pool_pre_ping": True}
+        return optuna.storages.RDBStorage(url, engine_kwargs=engine)
     except ImportError as error:
         raise ExperimentError(f"--storage {url}: its driver is missing ({error}); install scena[cluster].") from error
     except Exception as error:  # the errors of every database there is
-        reason = first_line(error)
-        raise ExperimentError(f"--storage {url}: cannot be opened: {reason}") from error
+        raise ExperimentError(f"--storage {url}: cannot be opened: {first_line(error)}") from error
 
 
 @contextmanager
@@ -63,7 +64,7 @@ def explaining_storage() -> Iterator[None]:
             raise
         raise ExperimentError(
             f"The study cannot be read or written any more: {str(cause).splitlines()[0]}. The runs of its trials are untouched. If its "
-            "database is damaged, put back a copy, or search with another --output."
+            "database is damaged, restore a backup, or search with another --output."
         ) from error
 
 
@@ -71,11 +72,6 @@ def close_storage(storage: Any) -> None:
     """Closes the connections to the database of a study."""
     storage.remove_session()
     storage.engine.dispose()
-
-
-def _engine(url: str) -> dict[str, Any]:
-    """Queries are rare, so waiting for another process's lock costs nothing; a lost connection is opened again."""
-    return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {"pool_pre_ping": True}
 
 
 def find_study(storage: Any, name: str) -> Any | None:

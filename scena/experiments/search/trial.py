@@ -4,13 +4,18 @@ A trial is an ordinary `scena train` or `scena resume` that receives a socket in
 """
 
 import json
+import logging
 import os
 import socket
 from typing import Any
 
+logger = logging.getLogger(__name__)
+
 SOCKET = "SCENA_TRIAL_SOCKET"
 METRIC = "SCENA_TRIAL_METRIC"
 VALUES = "SCENA_TRIAL_VALUES"
+PATIENCE = 600.0
+"""Seconds to wait for the search's answer: its database may be slow, or the scheduler does not read the channel."""
 
 
 def trial_callbacks() -> list[Any]:
@@ -24,22 +29,18 @@ def trial_callbacks() -> list[Any]:
 
 
 class Channel:
-    """The trial's end of the socket.
-
-    Args:
-        address: the number of an inherited socket, or `HOST:PORT:SECRET` of a search on another machine.
-    """
+    """The trial's end of the socket: the number of an inherited one, or `HOST:PORT:SECRET` of a search on another machine."""
 
     def __init__(self, address: str) -> None:
         self._socket: socket.socket | None
         host, _, rest = address.rpartition(":")[0].rpartition(":")
         if host:
             self._socket = socket.create_connection((host, int(rest)), timeout=60)
-            self._socket.settimeout(None)
             self._socket.sendall(address.rpartition(":")[2].encode() + b"\n")
         else:
             os.set_inheritable(int(address), False)
             self._socket = socket.socket(fileno=int(address))
+        self._socket.settimeout(PATIENCE)
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
     def report(self, epoch: int, value: float, key: str) -> bool:
@@ -52,6 +53,7 @@ class Channel:
         except OSError:
             answer = ""
         if not answer:
+            logger.warning("The search does not answer; the trial continues without it.")
             self._socket = None
             return False
         return bool(json.loads(answer)["stop"])

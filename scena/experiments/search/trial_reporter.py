@@ -12,12 +12,8 @@ logger = logging.getLogger(__name__)
 
 
 class TrialReporter(MonitoredCallback):
-    """Reports to a search.
-
-    Args:
-        channel: to the search.
-        metric: the name of the value to report; None for the one that selects the best model.
-        values: the values of this trial, for TensorBoard.
+    """Reports to a search the value of a name, by default the one that selects the best model; TensorBoard gets the values of the
+    trial.
     """
 
     def __init__(self, channel: Channel, metric: str | None, values: dict[str, Any]) -> None:

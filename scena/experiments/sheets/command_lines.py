@@ -79,12 +79,14 @@ def only_more_epochs(before: list[str], after: list[str]) -> bool:
 
 
 def _without(words: list[str], flag: str) -> list[str]:
-    place = words.index(flag) if flag in words else None
-    if place is None:
+    index = words.index(flag) if flag in words else None
+    if index is None:
         return [word for word in words if not word.startswith(f"{flag}=")]
-    return [*words[:place], *words[place + 2 :]]
+    return [*words[:index], *words[index + 2 :]]
 
 
-def shown(words: list[str]) -> str:
-    """A command line to paste into a shell."""
-    return shlex.join(words)
+def note_command(log: Path, words: list[str]) -> None:
+    """Begins the log of a run, or of its next attempt, with the command line to paste into a shell."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"$ {shlex.join(words)}\n")

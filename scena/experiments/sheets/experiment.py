@@ -12,11 +12,11 @@ from scena.errors import ExperimentError
 from scena.experiments.schedulers.base import Job, Running, Slot
 from scena.experiments.sheets.command_lines import (
     is_training,
+    note_command,
     only_more_epochs,
     output_directory,
     resolve,
     resume_words,
-    shown,
 )
 from scena.experiments.sheets.run_registry import DONE, FAILED, STARTED, STOPPED, Entry, RunRegistry
 from scena.experiments.sheets.sheet import Flag, SheetRun
@@ -28,7 +28,7 @@ from scena.training.stopping import TIME_IS_UP
 logger = logging.getLogger(__name__)
 
 SKIPPED, CHANGED, WAITING, RUNNING = "skipped", "changed", "waiting", "running"
-_INTERRUPTED = (130, 143, TIME_IS_UP)
+INTERRUPTED = (130, 143, TIME_IS_UP)
 _TAIL = 2000
 
 
@@ -56,13 +56,7 @@ class PlannedRun:
 
 
 class Experiment:
-    """The runs of a sheet, run by a scheduler.
-
-    Args:
-        runs: the runs.
-        output: where results, logs and records go.
-        python: the Python for `scena` and scripts.
-    """
+    """The runs of a sheet, run by a scheduler; results, logs and records go to `output`."""
 
     def __init__(self, runs: list[SheetRun], output: Path, python: str) -> None:
         self.output = output
@@ -94,7 +88,6 @@ class Experiment:
         return planned
 
     def _decide(self, planned: PlannedRun) -> None:
-        """Decides what is left to do of a run."""
         words, directory = planned.words, planned.directory
         entry = planned.entry = self.registry.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
@@ -136,7 +129,6 @@ class Experiment:
 
     def next_job(self, slot: Slot) -> Job | None:
         """The next run that waits."""
-        del slot
         for planned in self.runs:
             if not planned.open:
                 continue
@@ -146,7 +138,7 @@ class Experiment:
                     planned.note = "waiting for its earlier process, which still runs"
                     logger.warning("Run %s: %s", planned.run.id, planned.note)
                 continue
-            if planned.note:  # it has ended meanwhile, and may be further than when the sheet was read
+            if planned.note:  # it has ended by now, and may be further than when the sheet was read
                 planned.note = ""
                 self._decide(planned)
                 if planned.state in (DONE, CHANGED):
@@ -156,9 +148,7 @@ class Experiment:
             directory = None if planned.directory is None else str(planned.directory)
             planned.entry = Entry(planned.words, STARTED, attempts=attempts, directory=directory)
             self.registry.write(planned.run.id, planned.entry)
-            planned.log.parent.mkdir(parents=True, exist_ok=True)
-            with planned.log.open("a", encoding="utf-8") as log:
-                log.write(f"$ {shown(planned.command)}\n")
+            note_command(planned.log, planned.command)
             environment = {"SCENA_RUN_ID": planned.run.id}
             whole = planned.run.script[0] != "scena"
             return Job(planned.run.id, planned.command, planned.log, environment, whole, [handle])
@@ -181,7 +171,7 @@ class Experiment:
         entry = planned.entry
         assert entry is not None
         entry.exit, entry.seconds = status, round(running.seconds, 3)
-        entry.status = DONE if status == 0 else STOPPED if status in _INTERRUPTED or running.stop_sent else FAILED
+        entry.status = DONE if status == 0 else STOPPED if status in INTERRUPTED or running.stop_sent else FAILED
         self.registry.write(planned.run.id, entry)
         planned.state = entry.status
         if entry.status == DONE:

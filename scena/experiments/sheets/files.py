@@ -17,17 +17,12 @@ TOP_KEYS = ("script", "params", "runs")
 
 
 def read_sheet(path: Path, name: str | None = None) -> list[SheetRun]:
-    """The runs that a file describes.
-
-    Args:
-        path: an `.xlsx`, `.csv`, `.yaml` or `.yml` file.
-        name: which sheet of an xlsx file; the first one by default.
-    """
+    """The runs that an `.xlsx`, `.csv` or `.yaml` file describes; `name` is the sheet of an xlsx file, the first one by default."""
     if not path.is_file():
         raise ExperimentError(f"There is no file {path}.")
     kind = path.suffix.lower()
     if name is not None and kind not in (".xlsx", ".xlsm"):
-        raise ExperimentError(f"--sheet {name}: only xlsx files have several sheets; {path} is one of its own.")
+        raise ExperimentError(f"--sheet {name}: only xlsx files have several sheets; {path} has only one.")
     if kind in (".xlsx", ".xlsm"):
         return read_grid(_xlsx_rows(path, name), str(path))
     if kind == ".csv":
@@ -65,7 +60,7 @@ def _xlsx_rows(path: Path, name: str | None) -> list[list[Any]]:
     if sheet.max_row * sheet.max_column > MOST_CELLS:
         raise ExperimentError(
             f"{path}: the sheet {sheet.title!r} has {sheet.max_row:,} rows and {sheet.max_column:,} columns, more than any sheet of "
-            "runs. Is there something in a cell far out?"
+            "runs. Is there a stray value in a distant cell?"
         )
     for row in sheet.iter_rows():
         for cell in row:

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
@@ -15,8 +14,7 @@ from scena.storage.durable import write_file
 STARTED, DONE, FAILED, STOPPED = "started", "done", "failed", "stopped"
 
 
-@dataclass
-class Entry:
+class Entry(msgspec.Struct):
     """The last attempt at a run."""
 
     words: list[str]
@@ -28,21 +26,8 @@ class Entry:
     directory: str | None = None
 
 
-class _Stored(msgspec.Struct):
-    words: list[str]
-    status: str
-    exit: int | None = None
-    seconds: float = 0.0
-    attempts: int = 1
-    directory: str | None = None
-
-
 class RunRegistry:
-    """The records of a sheet's runs.
-
-    Args:
-        directory: where they are kept.
-    """
+    """The records of a sheet's runs in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -53,21 +38,19 @@ class RunRegistry:
         try:
             value = msgspec.json.decode(path.read_bytes())
             warn_if_json_changed(value, path)
-            stored = msgspec.convert(value, _Stored)
+            return msgspec.convert(value, Entry)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError, RecursionError) as error:
-            raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run anew.") from error
-        return Entry(**msgspec.structs.asdict(stored))
+            raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run again.") from error
 
     def write(self, key: str, entry: Entry) -> None:
         """Stores the record of a run."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        value = asdict(entry)
+        value = msgspec.structs.asdict(entry)
         write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")
 
     def remove(self, key: str) -> None:
-        """Removes the record of a run."""
         self._path(key).unlink(missing_ok=True)
 
     def lock(self, key: str) -> int | None:

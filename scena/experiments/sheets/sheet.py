@@ -50,7 +50,7 @@ class SheetRun:
 
 
 class _Column(NamedTuple):
-    place: int
+    position: int
     heading: str
     name: str
     split: bool = False
@@ -123,22 +123,22 @@ def _columns(rows: Sequence[Sequence[Any]], file: str) -> list[_Column]:
 
 def _check_nameless(rows: Sequence[Sequence[Any]], columns: list[_Column], file: str) -> None:
     """Refuses values in columns that belong to nothing: the run would start without them."""
-    known = {column.place for column in columns if column.heading}
+    known = {column.position for column in columns if column.heading}
     for number, row in enumerate(rows[3:], 4):
-        for place, value in enumerate(row):
-            if place not in known and not _is_blank(value):
+        for index, value in enumerate(row):
+            if index not in known and not _is_blank(value):
                 raise ExperimentError(
-                    f"{file}: column {column_letters(place)} has values ({as_word(value)!r} in row {number}) but no name. "
+                    f"{file}: column {column_letters(index)} has values ({as_word(value)!r} in row {number}) but no name. "
                     "Name the parameter in row 3, or move the column under USER if it is a note."
                 )
 
 
-def column_letters(place: int) -> str:
+def column_letters(index: int) -> str:
     """The name of a column in a spreadsheet: A, B, …, Z, AA, …"""
     name = ""
-    while place >= 0:
-        name = chr(ord("A") + place % 26) + name
-        place = place // 26 - 1
+    while index >= 0:
+        name = chr(ord("A") + index % 26) + name
+        index = index // 26 - 1
     return name
 
 
@@ -157,7 +157,7 @@ def _parameter(index: int, group: str, label: str, file: str) -> _Column:
 
 def _run(row: Sequence[Any], columns: list[_Column], where: str) -> SheetRun:
     def cell(column: _Column) -> Any:
-        return row[column.place] if column.place < len(row) else None
+        return row[column.position] if column.position < len(row) else None
 
     single = {column.heading: cell(column) for column in columns if column.heading not in ("USER", "PARAMS")}
     for name in ("ID", "SCRIPT"):

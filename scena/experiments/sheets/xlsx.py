@@ -112,7 +112,7 @@ def _before_end(xml: str, element: str, new: str) -> str:
 def _sheet_xml(rows: Sequence[Sequence[str | int | float | None]], namespace: str) -> str:
     lines = []
     for number, row in enumerate(rows, 1):
-        cells = "".join(_cell(f"{column_letters(place)}{number}", value) for place, value in enumerate(row))
+        cells = "".join(_cell(f"{column_letters(index)}{number}", value) for index, value in enumerate(row))
         lines.append(f'<row r="{number}">{cells}</row>')
     return (
         f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<worksheet xmlns="{namespace}">'

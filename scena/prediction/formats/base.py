@@ -1,4 +1,4 @@
-"""`ExportFormat`: writes the graphs of a model in one format, and runs what it wrote. And what several formats need around a converter."""
+"""`ExportFormat`: writes the graphs of a model in one format, and runs what it wrote. And what formats share."""
 
 import contextlib
 import logging
@@ -62,6 +62,23 @@ class ExportFormat:
     def open(self, path: Path) -> Run:
         """The written model, ready to run."""
         raise NotImplementedError(f"{type(self).__name__} must run what it wrote: override open(path).")
+
+
+def difference(wanted: np.ndarray, received: np.ndarray) -> float:
+    """How far one output is from what it should be; infinite if it has another shape.
+
+    Real outputs: the largest difference, relative to the largest value (if that exceeds 1). Whole numbers: the share that differs.
+    """
+    if wanted.shape != received.shape:
+        return float("inf")
+    if not np.issubdtype(wanted.dtype, np.floating):
+        return float(np.mean(wanted != received)) if wanted.size else 0.0
+    wanted, received = wanted.astype("float64"), received.astype("float64")
+    if not np.array_equal(np.isfinite(wanted), np.isfinite(received)):
+        return float("inf")
+    finite = np.isfinite(wanted)
+    scale = max(1.0, float(np.max(np.abs(wanted[finite]), initial=0.0)))
+    return float(np.max(np.abs(wanted[finite] - received[finite]), initial=0.0)) / scale
 
 
 @contextlib.contextmanager

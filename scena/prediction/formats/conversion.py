@@ -10,7 +10,7 @@ import numpy as np
 from scena.backends.selection import load_keras, only_with
 from scena.errors import ConversionError
 from scena.params.declare import short_name
-from scena.prediction.formats.base import Arrays, ExportFormat, Run
+from scena.prediction.formats.base import Arrays, ExportFormat, Run, difference
 from scena.prediction.params import ExportFormatParams
 from scena.storage.checksums import add_checksums, tree_checksums
 from scena.storage.durable import put_in_place, sync_tree
@@ -30,13 +30,8 @@ class Conversion(NamedTuple):
 
 
 class Converter:
-    """Converts the graphs of one model.
-
-    Args:
-        built: the model with its weights.
-        directory: where the files go.
-        inputs: a batch of real inputs that the check runs on.
-        tolerance: how far outputs may be apart; default: as the format says.
+    """Converts the graphs of a model. `inputs` is a batch of real samples for the check; `tolerance` is what the format says,
+    unless it is given.
     """
 
     def __init__(self, built: "BuiltModel", directory: Path, inputs: Arrays, *, tolerance: float | None = None) -> None:
@@ -86,14 +81,7 @@ class Converter:
 
 
 def compare(graph: keras.Model, converted: Run, inputs: Arrays, *, one_by_one: bool = False) -> dict[str, float]:
-    """How far each output of a converted model is from the original's, on the same inputs.
-
-    Args:
-        graph: the original.
-        converted: the converted model.
-        inputs: a batch of real inputs.
-        one_by_one: the converted model takes one sample at a time.
-    """
+    """How far each output of a converted model is from the original's on a batch of real inputs, which it may take one by one only."""
     size = len(next(iter(inputs.values())))
     chunks = (
         [{name: value[i : i + 1] for name, value in inputs.items()} for i in range(size)] if one_by_one else [inputs]
@@ -114,20 +102,3 @@ def _original(graph: keras.Model, inputs: Arrays) -> Arrays:
 
 def _joined(outputs: list[Arrays]) -> Arrays:
     return {name: np.concatenate([np.atleast_1d(output[name]) for output in outputs]) for name in outputs[0]}
-
-
-def difference(wanted: np.ndarray, received: np.ndarray) -> float:
-    """How far one output is from what it should be; infinite if it has another shape.
-
-    Real outputs: the largest difference, relative to the largest value (if that exceeds 1). Whole numbers: the share that differs.
-    """
-    if wanted.shape != received.shape:
-        return float("inf")
-    if not np.issubdtype(wanted.dtype, np.floating):
-        return float(np.mean(wanted != received)) if wanted.size else 0.0
-    wanted, received = wanted.astype("float64"), received.astype("float64")
-    if not np.array_equal(np.isfinite(wanted), np.isfinite(received)):
-        return float("inf")
-    finite = np.isfinite(wanted)
-    scale = max(1.0, float(np.max(np.abs(wanted[finite]), initial=0.0)))
-    return float(np.max(np.abs(wanted[finite] - received[finite]), initial=0.0)) / scale

@@ -55,17 +55,10 @@ def _fixed(value: np.ndarray, sizes: Any, padding: object) -> np.ndarray:
 def write_litert(
     graph: "keras.Model", path: Path, quantize: Quantize | None, length: int | None, examples: Arrays
 ) -> bool:
-    """Converts a graph to a LiteRT file with the signature `serving_default`.
+    """Converts a graph to a LiteRT file with the signature `serving_default`; int8 measures the range of activations with
+    `examples`.
 
-    Args:
-        graph: the model.
-        path: the file to write.
-        quantize: float16 weights, 8-bit weights (dynamic), or 8-bit weights and activations (int8).
-        length: the size of variable axes.
-        examples: inputs that int8 measures the range of activations with.
-
-    Returns:
-        Whether the file takes batches of any size; else it takes one sample at a time.
+    Returns whether the file takes batches of any size; else it takes one sample at a time.
     """
     from scena.prediction.formats.saved_model import signature
 

@@ -113,13 +113,7 @@ def _symbolic_shape(number: int, spec: tf.TensorSpec) -> str:
 
 
 def signature(graph: keras.Model, batch: int | None = None, length: int | None = None) -> dict[str, tf.TensorSpec]:
-    """Names, shapes and types of a graph's inputs.
-
-    Args:
-        graph: the model.
-        batch: a fixed batch size, if the format needs one.
-        length: the size of variable axes, if the format needs fixed ones.
-    """
+    """Names, shapes and types of a graph's inputs; some formats need a fixed batch size, or a fixed length of variable axes."""
     inputs = graph.input if isinstance(graph.input, dict) else {tensor.name: tensor for tensor in graph.inputs}
     specs = {}
     for name, tensor in inputs.items():

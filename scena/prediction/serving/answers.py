@@ -33,18 +33,12 @@ def refusal(error: Exception) -> RefusedError:
 def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: list[str]) -> dict[str, Any]:
     """The body of a response, in the format of TensorFlow Serving: a single output has no name.
 
-    Args:
-        outcomes: the predicted samples, with an error in the place of each that failed.
-        columns: respond in columns.
-        names: the names of the classes, if they are known.
-
-    Raises:
-        RefusedError: all samples failed, or one of a response in columns, which cannot hold an error.
+    Raises RefusedError if all samples failed, or one of a response in columns, which cannot hold an error.
     """
-    errors = [(place, outcome) for place, outcome in enumerate(outcomes) if isinstance(outcome, RefusedError)]
+    errors = [(index, outcome) for index, outcome in enumerate(outcomes) if isinstance(outcome, RefusedError)]
     if errors and (columns or len(errors) == len(outcomes)):
-        place, error = errors[0]
-        raise RefusedError(error.status, f"Sample {place}: {error}" if len(outcomes) > 1 else str(error))
+        index, error = errors[0]
+        raise RefusedError(error.status, f"Sample {index}: {error}" if len(outcomes) > 1 else str(error))
     outputs: list[Any] = [
         outcome if isinstance(outcome, RefusedError) else plain(with_class_names(outcome.outputs, names))
         for outcome in outcomes

@@ -24,8 +24,7 @@ from scena.prediction.params import ServeParams
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
 from scena.prediction.serving.page import docs_page, model_page
-from scena.prediction.serving.payload import UploadedFile
-from scena.prediction.serving.requests import SampleRequest, TooManyPixelsError, read_request
+from scena.prediction.serving.payload import SampleRequest, TooManyPixelsError, UploadedFile, read_request
 from scena.prediction.serving.signature import ServedModel, Signature, schema_of
 
 
@@ -33,10 +32,6 @@ class Application(FastAPI):
     """Handles predictions directly, everything else through FastAPI.
 
     FastAPI's middleware and routing cost more than a small network, and a prediction needs neither.
-
-    Args:
-        service: answers the predictions.
-        more: the arguments of FastAPI.
     """
 
     def __init__(self, service: "Service", **more: Any) -> None:
@@ -52,13 +47,7 @@ class Application(FastAPI):
 
 
 class Service:
-    """State and handlers of the routes.
-
-    Args:
-        predictor: predicts the samples.
-        params: limits.
-        model: the names of the model.
-    """
+    """State and handlers of the routes."""
 
     def __init__(self, predictor: Any, params: ServeParams, model: ServedModel) -> None:
         self.model = model
@@ -143,7 +132,7 @@ class Service:
         return [refusal(outcome) if isinstance(outcome, Exception) else outcome for outcome in outcomes]
 
     async def _made(self, asked: SampleRequest) -> list[Sample | Exception]:
-        """The samples; files are decoded in a thread, so that other requests are handled meanwhile."""
+        """The samples; files are decoded in a thread, so that other requests do not wait."""
         if not asked.files:
             return asked.make(self.params.max_pixels)
         abandoned = threading.Event()
@@ -165,19 +154,19 @@ class Service:
         limit = self.params.max_body
         if int(request.headers.get("content-length") or 0) > limit:
             raise RefusedError(413, f"The request is larger than {limit} bytes.")
-        pieces, size = [], 0
+        chunks, size = [], 0
         try:
             async with asyncio.timeout(self.params.body_timeout):
-                async for piece in request.stream():
-                    size += len(piece)
+                async for chunk in request.stream():
+                    size += len(chunk)
                     if size > limit:
                         raise RefusedError(413, f"The request is larger than {limit} bytes.")
-                    pieces.append(piece)
+                    chunks.append(chunk)
         except TimeoutError:
             raise RefusedError(
                 408, f"The request did not arrive within {self.params.body_timeout:g} seconds."
             ) from None
-        return b"".join(pieces)
+        return b"".join(chunks)
 
     def metadata(self) -> dict[str, Any]:
         """Names, shapes and types of inputs and outputs."""
@@ -195,13 +184,7 @@ class Service:
 
 
 def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastAPI:
-    """The service as an ASGI application.
-
-    Args:
-        predictor: predicts the samples.
-        params: limits.
-        model: the names of the model.
-    """
+    """The service as an ASGI application."""
     service = Service(predictor, params, model)
     name = model.name
 
@@ -236,11 +219,7 @@ def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastA
     async def state() -> dict[str, Any]:
         return _STATE
 
-    @app.get(
-        f"/v1/models/{name}/metadata",
-        summary="Inputs and outputs",
-        responses=_answer(service.metadata()),
-    )
+    @app.get(f"/v1/models/{name}/metadata", summary="Inputs and outputs", responses=_answer(service.metadata()))
     async def metadata() -> dict[str, Any]:
         return service.metadata()
 

@@ -76,19 +76,13 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Samples in the queue."""
         return self._waiting
 
     def submit(self, samples: list[Sample], answer: Any = None) -> Any:
-        """Queues the samples of a request and returns the future of its results.
+        """Queues the samples of a request. Returns the future of its results: `answer`, for example one of an event loop, or a new
+        one.
 
-        Args:
-            samples: what to predict.
-            answer: the future to use, for example one of an event loop; default: a `concurrent.futures.Future`.
-
-        Raises:
-            QueueFullError: too many are queued already.
-            ClosedError: the service is being shut down.
+        Raises QueueFullError, or ClosedError once the service is being shut down.
         """
         group = _Group(samples, Future() if answer is None else answer)
         with self._lock:

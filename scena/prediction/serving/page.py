@@ -1,4 +1,4 @@
-"""The pages of the service, each in one piece: nothing is fetched from elsewhere."""
+"""The pages of the service, each self-contained: nothing is fetched from elsewhere."""
 
 import json
 from functools import cache
@@ -21,20 +21,10 @@ LINKS = {"/": "Try it", "/docs": "API", "/openapi.json": "OpenAPI", "/metrics": 
 
 
 def model_page(model: ServedModel, signature: Signature, origin: str, path: str) -> str:
-    """The page to try a model.
-
-    Args:
-        model: its names.
-        signature: its inputs and outputs.
-        origin: scheme, host and port of the service.
-        path: where the model answers there.
-    """
+    """The page to try a model, which answers at `path` of the service's `origin` (scheme, host and port)."""
     address = origin + path
     settings = {"path": path, "classNames": list(signature.class_names)}
-    examples = {
-        "curl": code(curl_example(signature, address)),
-        "Python": code(python_example(signature, address)),
-    }
+    examples = {"curl": code(curl_example(signature, address)), "Python": code(python_example(signature, address))}
     about = card("Ask from a program", tabs("example", examples)) + card(
         "Inputs and outputs", _signature_table(signature)
     )
@@ -59,12 +49,7 @@ def model_page(model: ServedModel, signature: Signature, origin: str, path: str)
 
 
 def docs_page(description: dict[str, Any], name: str) -> str:
-    """The routes of an OpenAPI description, with their schemas, each to be tried.
-
-    Args:
-        description: the content of `/openapi.json`.
-        name: the model's name.
-    """
+    """The routes of an OpenAPI description (the content of `/openapi.json`), with their schemas, each to be tried."""
     parts, contents = [], {}
     operations = [
         (path, method, route) for path, methods in description["paths"].items() for method, route in methods.items()
@@ -89,7 +74,7 @@ def docs_page(description: dict[str, Any], name: str) -> str:
 
 
 def _try_forms(signature: Signature) -> str:
-    """A place for a file, a form with a field for each input, or JSON: whatever the model takes, the most natural first."""
+    """A drop area for a file, a form with a field for each input, or JSON: what the model takes, the most natural first."""
     send = '<p><button class="main">Predict</button></p>'
     text = json.dumps(signature.example(), ensure_ascii=False)
     instance = (

@@ -1,10 +1,14 @@
-"""Converts HTTP bodies to samples: JSON in the format of TensorFlow Serving, and files."""
+"""From HTTP bodies to samples: JSON in the format of TensorFlow Serving, forms, and files."""
 
 import base64
 import math
+import threading
 import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,9 +16,20 @@ import numpy as np
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec, describe
 
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
 
 class PayloadError(ValueError):
     """A body is not what the service expects; the message goes to the client."""
+
+
+class TooManyPixelsError(ValueError):
+    """The images of a request are too large together."""
+
+
+class AbandonedError(RuntimeError):
+    """The client no longer waits."""
 
 
 class FormPart(NamedTuple):
@@ -25,7 +40,89 @@ class FormPart(NamedTuple):
     content: bytes
 
 
-def parse_json(body: bytes) -> tuple[list[Any], bool]:
+class UploadedFile(BytesIO):
+    """A file in memory that messages show by its name."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass
+class SampleRequest:
+    """The samples of a request.
+
+    Args:
+        makers: makes each sample; a ValueError is the client's fault.
+        files: the files in it, to count their pixels.
+        columns: whether values came in columns; the response then has columns too.
+    """
+
+    makers: Sequence[Callable[[], Sample]]
+    files: list[bytes]
+    columns: bool = False
+
+    def make(self, max_pixels: int, abandoned: threading.Event | None = None) -> list[Sample | Exception]:
+        """The samples, with an exception in place of each that cannot be created. The pixels of all images are counted before
+        anything is decoded; `abandoned` is set when the client no longer waits.
+        """
+        pixels = 0.0
+        for content in self.files:
+            _check(abandoned)
+            pixels += _pixels(content)
+            if pixels > max_pixels:
+                raise TooManyPixelsError(
+                    f"The images of the request have more than {max_pixels} pixels together. Send smaller or fewer ones."
+                )
+        made: list[Sample | Exception] = []
+        for maker in self.makers:
+            _check(abandoned)
+            try:
+                made.append(maker())
+            except Exception as error:  # a custom predictor may raise anything
+                made.append(error)
+        return made
+
+
+def _check(abandoned: threading.Event | None) -> None:
+    if abandoned is not None and abandoned.is_set():
+        raise AbandonedError
+
+
+def _pixels(content: bytes) -> float:
+    """The number of pixels of a file, from its header alone; 0 if it is not an image."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(content)) as file:
+                return file.width * file.height * int(getattr(file, "n_frames", 1))
+    except Image.DecompressionBombError:
+        return math.inf
+    except Exception:  # not an image, or a broken one: the reader reports it
+        return 0
+
+
+async def read_request(request: "Request", body: bytes, predictor: Any) -> SampleRequest:
+    """Parses a body, by its content type: JSON, a form with files and values, or a file."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return _of_form(await _form_parts(request, body), predictor)
+    if kind.startswith("image/") or kind == "application/octet-stream":
+        return SampleRequest([partial(predictor.sample_from_file, body, "upload")], [body])
+    instances, columns = _instances(body)
+    makers = [partial(predictor.sample_from_json, instance) for instance in instances]
+    return SampleRequest(makers, [file for instance in instances for file in _files_of_json(instance)], columns)
+
+
+# ---- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _instances(body: bytes) -> tuple[list[Any], bool]:
     """The instances of a request, and whether they came in columns.
 
     `{"instances": [{"x": …}, …]}` has a row for each sample; `{"inputs": {"x": […]}}` has a column for each input.
@@ -49,42 +146,16 @@ def parse_json(body: bytes) -> tuple[list[Any], bool]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], True
 
 
-class UploadedFile(BytesIO):
-    """A file in memory that messages show by its name."""
-
-    def __init__(self, content: bytes, name: str) -> None:
-        super().__init__(content)
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-def pixels_of(content: bytes) -> float:
-    """The number of pixels of a file, from its header alone; 0 if it is not an image."""
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(BytesIO(content)) as file:
-                return file.width * file.height * int(getattr(file, "n_frames", 1))
-    except Image.DecompressionBombError:
-        return math.inf
-    except Exception:  # not an image, or a broken one: the reader reports it
-        return 0
-
-
-def files_of_json(instance: Any) -> list[bytes]:
+def _files_of_json(instance: Any) -> list[bytes]:
     """The files in one instance: the instance itself, or values of its inputs, as `{"b64": "…"}`."""
-    values = (
-        [instance]
-        if file_of_json(instance) is not None
-        else list(instance.values())
-        if isinstance(instance, dict)
-        else []
-    )
-    return [content for content in map(file_of_json, values) if content is not None]
+    if not isinstance(instance, dict):  # most instances hold numbers only
+        return []
+    try:
+        content = file_of_json(instance)
+        found = [content] if content is not None else [file_of_json(value) for value in instance.values()]
+    except PayloadError:
+        return []  # its sample reports it
+    return [content for content in found if content is not None]
 
 
 def file_of_json(value: Any) -> bytes | None:
@@ -104,10 +175,44 @@ def fields_of_json(instance: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]
     if not isinstance(instance, dict) or set(instance) != set(specs):
         # other keys are refused: a processor could take a text for a path, which a client must not choose
         raise PayloadError(f'An instance has exactly the keys {sorted(specs)}, or it is a file: {{"b64": "…"}}.')
-    return {name: _file_or_value(name, value) for name, value in instance.items()}
+    contents = {name: file_of_json(value) for name, value in instance.items()}
+    return {
+        name: value if (content := contents[name]) is None else UploadedFile(content, name)
+        for name, value in instance.items()
+    }
 
 
-def fields_of_form(parts: list[FormPart], specs: dict[str, ArraySpec]) -> list[dict[str, Any]] | None:
+# ---- forms -----------------------------------------------------------------------------------------------------------
+
+
+async def _form_parts(request: "Request", body: bytes) -> list[FormPart]:
+    request._body = body
+    try:
+        async with request.form() as form:
+            parts = [
+                FormPart(name, None, value.encode())
+                if isinstance(value, str)
+                else FormPart(name, str(value.filename), await value.read())
+                for name, value in form.multi_items()
+            ]
+    except Exception as error:  # starlette and its parser raise several kinds
+        raise PayloadError(f"The form cannot be read: {getattr(error, 'detail', error)}") from error
+    if not parts:
+        raise PayloadError("The form holds no file.")
+    return parts
+
+
+def _of_form(parts: list[FormPart], predictor: Any) -> SampleRequest:
+    fields = _fields_of_form(parts, predictor.data.input_layer_specs())
+    files = [part.content for part in parts if part.file is not None]
+    if fields is None or all(
+        len(values) == 1 and isinstance(next(iter(values.values())), UploadedFile) for values in fields
+    ):
+        return SampleRequest([partial(predictor.sample_from_file, part.content, part.file) for part in parts], files)
+    return SampleRequest([partial(predictor.sample_from_fields, values) for values in fields], files)
+
+
+def _fields_of_form(parts: list[FormPart], specs: dict[str, ArraySpec]) -> list[dict[str, Any]] | None:
     """The inputs of each sample, if the fields of a form have the names of inputs; None if none has, and each file is a sample.
 
     Repeated inputs make several samples: the first `left` belongs to the first `right`.
@@ -135,14 +240,23 @@ def fields_of_form(parts: list[FormPart], specs: dict[str, ArraySpec]) -> list[d
     ]
 
 
-def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], processed: bool) -> Sample:
-    """A sample from values of the model's inputs.
+def _form_value(part: FormPart) -> Any:
+    if part.file is not None:
+        return UploadedFile(part.content, part.file)
+    try:
+        return msgspec.json.decode(part.content)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PayloadError(f"The field {part.field!r} is neither a file nor JSON: {error}") from error
 
-    Args:
-        fields: a JSON value or an `UploadedFile` for each input.
-        specs: the inputs of the model.
-        processed: the scenario has processors for prediction: they get open files where their generator would give paths. Otherwise a file
-            is read as an image and resized to its input.
+
+# ---- samples ---------------------------------------------------------------------------------------------------------
+
+
+def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], processed: bool) -> Sample:
+    """A sample from a JSON value or an `UploadedFile` for each input of the model.
+
+    If the scenario has processors for prediction (`processed`), they get open files where their generator would give paths.
+    Otherwise a file is read as an image and resized to its input.
     """
     files = {name: value.name for name, value in fields.items() if isinstance(value, UploadedFile)}
     inputs = {
@@ -155,15 +269,7 @@ def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], proces
 
 
 def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], processed: bool) -> Sample:
-    """A sample from a single file.
-
-    Args:
-        content: the file.
-        name: its name, kept in the sample's meta.
-        specs: the inputs of the model.
-        processed: the scenario has processors for prediction: they get the file as they would get a path. Otherwise it is read as an
-            image and resized to the model's input.
-    """
+    """A sample from a single file, which is handled as in `sample_of_fields`; its name is kept in the sample's meta."""
     file = UploadedFile(content, name)
     if processed:
         return Sample(inputs=file, meta={"file": name})
@@ -206,17 +312,3 @@ def _image(file: "UploadedFile", name: str, spec: ArraySpec) -> np.ndarray:
     height, width = spec.shape[:2]
     array = np.asarray(image.resize((width or image.width, height or image.height)))
     return array.reshape(*array.shape[:2], *spec.shape[2:]).astype(spec.dtype)
-
-
-def _file_or_value(name: str, value: Any) -> Any:
-    content = file_of_json(value)
-    return value if content is None else UploadedFile(content, name)
-
-
-def _form_value(part: FormPart) -> Any:
-    if part.file is not None:
-        return UploadedFile(part.content, part.file)
-    try:
-        return msgspec.json.decode(part.content)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise PayloadError(f"The field {part.field!r} is neither a file nor JSON: {error}") from error

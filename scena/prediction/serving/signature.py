@@ -66,7 +66,6 @@ class Signature:
 
     @property
     def images(self) -> list[str]:
-        """The inputs that look like images."""
         return [name for name, spec in self.inputs.items() if _is_image(spec)]
 
     @property
@@ -223,17 +222,12 @@ def shape_text(spec: ArraySpec) -> str:
 
 
 def dtype_name(spec: ArraySpec) -> str:
-    """The type of the values as a person says it."""
+    """The type of the values, for people."""
     return "text" if spec.dtype.kind in "USO" else spec.dtype.name
 
 
 def type_text(schema: Mapping[str, Any], indent: str = "") -> str:
-    """A schema in short, for people: `{x: number[8]}`.
-
-    Args:
-        schema: those that this module makes.
-        indent: what lines begin with.
-    """
+    """A schema of this module in short, for people: `{x: number[8]}`."""
     if kinds := schema.get("anyOf") or schema.get("oneOf"):
         texts = list(dict.fromkeys(type_text(kind, indent) for kind in kinds))
         return f" or\n{indent}".join(texts) if any("\n" in text for text in texts) else " or ".join(texts)

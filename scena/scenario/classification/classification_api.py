@@ -1,6 +1,6 @@
-"""The flags of classification-api's train.py, and the keys of its conf.yml, in our words. Pure Python.
+"""The flags of classification-api's train.py, and the keys of its conf.yml, in ours. Pure Python.
 
-A name that has one meaning here is only renamed. Names of optimizers and of decay strategies also say values. A value that
+A name that has one meaning here is only renamed. Names of optimizers and of decay strategies also imply values. A value that
 would have no effect is refused.
 """
 
@@ -57,11 +57,7 @@ STRATEGY = DECAY + "lr_params.strategy"
 STRATEGIES: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "exponential_decay": ("ExponentialDecay", {"decay": 0.9}, {}),
     "step_decay": ("StepDecay", {"per": "epoch"}, {"decay_rate": "decay", "drop_after_num_epoch": "every"}),
-    "step_decay_schedule": (
-        "StepListDecay",
-        {"per": "epoch"},
-        {"decay_rate": "decay", "drop_schedule": "boundaries"},
-    ),
+    "step_decay_schedule": ("StepListDecay", {"per": "epoch"}, {"decay_rate": "decay", "drop_schedule": "boundaries"}),
     "polynomial_decay": ("PolynomialDecay", {"per": "epoch"}, {"power": "power"}),
     "inverse_time_decay": (
         "InverseTimeDecay",
@@ -80,7 +76,7 @@ def translate(given: dict[str, Entry]) -> list[Entry]:
     entries += _data_set(given.get(NAME), given.get(FOLDER))
     for old, (name, on, off) in SWITCHES.items():
         if old in given:
-            entries.append(_said(given[old], name, on if _read(given[old], bool) else off))
+            entries.append(_derived(given[old], name, on if _read(given[old], bool) else off))
     entries += _optimizer(given.get(OPTIMIZER), given.get(MOMENTUM))
     return entries + _schedule(given)
 
@@ -92,7 +88,7 @@ def _data_set(name: Entry | None, folder: Entry | None) -> list[Entry]:
 
         path = Path(_read(folder, str), _read(name, str))
         if (path / INFO_FILE).is_file():
-            return [_said(name, "data", "ImageRecords"), _said(folder, "data.records", str(path))]
+            return [_derived(name, "data", "ImageRecords"), _derived(folder, "data.records", str(path))]
     given = {"data.dataset": name, "data.data_dir": folder}
     return [Entry(ours, entry.value, entry.origin) for ours, entry in given.items() if entry is not None]
 
@@ -101,9 +97,9 @@ def _optimizer(name: Entry | None, momentum: Entry | None) -> list[Entry]:
     entries = [] if momentum is None else [momentum]
     if name is not None:
         cls, values = _one_of(OPTIMIZERS, name)
-        entries.append(_said(name, "optimizer", cls))
+        entries.append(_derived(name, "optimizer", cls))
         entries += [
-            _said(name, f"optimizer.{key}", value)
+            _derived(name, f"optimizer.{key}", value)
             for key, value in values.items()
             if key != "momentum" or momentum is None
         ]
@@ -115,14 +111,14 @@ def _schedule(given: dict[str, Entry]) -> list[Entry]:
     activate, strategy = given.get(ACTIVATE), given.get(STRATEGY)
     if activate is None or not _read(activate, bool):
         if entry := next((entry for entry in (strategy, *values.values()) if entry is not None), None):
-            raise ParamsError(entry.error(f"has no effect without {ACTIVATE}: set it to True, or leave this out"))
-        return [] if activate is None else [_said(activate, "learning_rate", "Constant")]
+            raise ParamsError(entry.error(f"has no effect without {ACTIVATE}: set it to True, or remove this"))
+        return [] if activate is None else [_derived(activate, "learning_rate", "Constant")]
     cls, fixed, names = _one_of(STRATEGIES, strategy) if strategy is not None else STRATEGIES["lr_reduce_on_plateau"]
     for name, entry in values.items():
         if name not in names:
             raise ParamsError(entry.error(f"has no effect on {cls}, which has {', '.join(names) or 'none of these'}"))
-    entries = [_said(strategy or activate, "learning_rate", cls)]
-    entries += [_said(activate, f"learning_rate.{name}", value) for name, value in fixed.items()]
+    entries = [_derived(strategy or activate, "learning_rate", cls)]
+    entries += [_derived(activate, f"learning_rate.{name}", value) for name, value in fixed.items()]
     if cls == "InverseTimeDecay" and "staircase" in values and _read(values["staircase"], bool):
         # there the product with the rate is rounded down, here the number of epochs
         rate, step = (_read(values[name], float) if name in values else default for name, default in _INVERSE.items())
@@ -130,9 +126,9 @@ def _schedule(given: dict[str, Entry]) -> list[Entry]:
             raise ParamsError(values["decay_rate"].error(f"must be > 0 with a staircase, received {rate}"))
         return [
             *entries,
-            _said(activate, "learning_rate.decay", 1.0),
-            _said(activate, "learning_rate.every", step / rate),
-            _said(activate, "learning_rate.staircase", True),
+            _derived(activate, "learning_rate.decay", 1.0),
+            _derived(activate, "learning_rate.every", step / rate),
+            _derived(activate, "learning_rate.staircase", True),
         ]
     return entries + [
         Entry(f"learning_rate.{names[name]}", entry.value, entry.origin) for name, entry in values.items()
@@ -159,7 +155,7 @@ def _read(entry: Entry, kind: type) -> Any:
         raise ParamsError(entry.error(str(error))) from None
 
 
-def _said(entry: Entry, name: str, value: Any) -> Entry:
+def _derived(entry: Entry, name: str, value: Any) -> Entry:
     """Another value under another name, as if the user had given it where this entry stands."""
     return Entry(name, [str(value)] if entry.is_text else value, entry.origin)
 

@@ -10,19 +10,13 @@ from scena.scenario.classification.params import ClassificationEvaluatorParams
 
 
 class ClassificationEvaluator(Evaluator[ClassificationEvaluatorParams]):
-    """The mean of the classes' accuracies: what a model is worth that must not neglect rare classes.
-
-    Args:
-        params: nothing to set yet.
-        names: the names of the classes.
-    """
+    """The mean of the classes' accuracies, for models that must not neglect rare classes."""
 
     def __init__(self, params: ClassificationEvaluatorParams, names: Sequence[str] = ()) -> None:
         super().__init__(params)
         self._names = list(names)
 
     def class_names(self) -> list[str]:
-        """The names of the classes, for the confusion matrix of a report."""
         return self._names
 
     def __enter__(self) -> Self:
@@ -31,11 +25,9 @@ class ClassificationEvaluator(Evaluator[ClassificationEvaluatorParams]):
         return self
 
     def update_state(self, sample: Sample) -> None:
-        """Counts one sample for its class."""
         label = int(sample.targets["label"])
         self.seen[label] += 1
         self.right[label] += int(sample.outputs["class"] == label)
 
     def result(self) -> dict[str, Any]:
-        """The balanced accuracy."""
         return {"balanced_acc": sum(self.right[label] / count for label, count in self.seen.items()) / len(self.seen)}

@@ -29,7 +29,7 @@ class ClassificationDataParams(ImageDataParams, builds=".data:ClassificationData
     """Images of one size and their class."""
 
     image_shape: list[int] = param([224, 224, 3], hidden=True, help="the model's input size")
-    any_size: bool = param(False, hidden=True, help="whether training has smaller images for a while")
+    any_size: bool = param(False, hidden=True, help="whether the first epochs have smaller images")
     class_names: list[str] = param([], hidden=True, help="the names of the classes, from the data set")
 
 
@@ -71,7 +71,7 @@ class ClassificationNetworkParams(NetworkParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.input_size[2] not in (1, 3):
-            raise ValueError(f"input_size has 1 or 3 channels, as images have. Received: {self.input_size}")
+            raise ValueError(f"input_size must have 1 or 3 channels. Received: {self.input_size}")
         if self.name == HUB:
             self._check_hub()
         elif self.handle is not None:
@@ -82,15 +82,17 @@ class ClassificationNetworkParams(NetworkParams):
             raise ValueError("--model.name hub needs --model.handle: a folder with a SavedModel, or an address")
         for name in ("factor", "framework", "data_format", "depth", "embedding", "variant", "algebra", "weights"):
             if getattr(self, name) != self.default_of(self.__params__[name]):
-                raise ValueError(f"{name} is for networks of the zoo; a SavedModel is as it is")
+                raise ValueError(f"{name} is for networks of the zoo; a SavedModel cannot be changed")
 
 
 class ClassificationModelParams(ModelBaseParams, builds=".model:ClassificationModel"):
     """A network of the zoo, and how its classes are learned."""
 
     network: ClassificationNetworkParams = param(inline=True, help="the network")
-    label_smoothing: float = param(0.0, ge=0, lt=1, help="share of certainty that is spread over all classes")
-    class_weights: list[float] = param([], ge=0, help="how much each class counts in the loss (default: all the same)")
+    label_smoothing: float = param(
+        0.0, ge=0, lt=1, help="label smoothing: the probability that is spread evenly over all classes"
+    )
+    class_weights: list[float] = param([], ge=0, help="the weight of each class in the loss (default: equal weights)")
     top_k: list[int] = param([5], ge=1, help="also measure how often the class is among the k most likely")
     mix: MixParams = param(inline=True, help="mixing images in training")
 
@@ -116,11 +118,11 @@ class ClassificationTrainParams(ImagePipelineParams):
         ge=1,
         help="progressive resizing: the longer side of the images in the first stages; then they have the model's size",
     )
-    stage_epochs: int = param(1, ge=1, help="passes over the data that each of these stages has")
+    stage_epochs: int = param(1, ge=1, help="epochs of each of these stages")
 
 
 class ClassificationPipelines(ImagePipelines):
-    """Images by the name of a data set, in folders or as records; normalised by default."""
+    """Images by the name of a data set, in folders or as records; normalized by default."""
 
     __spellings__ = "scena.scenario.classification.classification_api:SPELLINGS"
 
@@ -135,7 +137,7 @@ class ClassificationPipelines(ImagePipelines):
         """The pipeline of training batches; their images grow from stage to stage."""
         pipeline = super().train_data(data, seed)
         if self.train.sizes:
-            from scena.scenario.classification.growing import GrowingPictures
+            from scena.scenario.classification.data import GrowingImages
 
-            pipeline.map_batches(GrowingPictures(self.train.sizes, self.train.stage_epochs))
+            pipeline.map_batches(GrowingImages(self.train.sizes, self.train.stage_epochs))
         return pipeline

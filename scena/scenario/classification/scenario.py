@@ -26,7 +26,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":
-        """A trainer whose number of classes, and their names, are those of the data set where nothing else was said."""
+        """A trainer whose number of classes, and their names, are those of the data set, unless they are set."""
         cls.check_params(params)
         source: Any = params.gen.train_gen().create(PipelineMode.TRAINING)
         names = list(source.classes or [])
@@ -49,7 +49,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
 
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
         """Loads the first weights that were asked for, and tries the smaller images of the first epochs."""
-        from scena.scenario.classification.starting import check_sizes, load_weights
+        from scena.scenario.classification.model import check_sizes, load_weights
 
         pipelines: ClassificationPipelines = trainer_params.gen
         check_sizes(built.root.graph.network, self.params.model.network, pipelines.train.sizes)
@@ -61,5 +61,4 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
             keras.utils.set_random_seed(trainer_params.random_seed or 0)
 
     def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
-        """The names of the classes."""
         return {"names": data.params.class_names}

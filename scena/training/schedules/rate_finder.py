@@ -17,9 +17,9 @@ import numpy as np
 
 from scena.backends.selection import check_backend
 from scena.data.stream import BatchStream
+from scena.display import Move
 from scena.errors import TrainingError
 from scena.plots import draw_curves
-from scena.terminal import Move
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun
 from scena.training.schedules.params import RateFinderParams, ReduceOnPlateau

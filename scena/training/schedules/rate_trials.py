@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scena.display import Move
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.state.randomness import global_seed_variables
 from scena.model.tensorboard import split_results
-from scena.terminal import Move
 from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.checkpoint.state import describe_variables, read_variables, variable_groups, write_variables
 from scena.training.run import TrainingRun

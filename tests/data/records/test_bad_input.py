@@ -147,7 +147,7 @@ def test_damage_leads_to_verify_and_an_empty_folder_is_no_data_set(
     path.write_bytes(path.read_bytes()[:-3])
     capsys.readouterr()
     assert main(["records", "info", str(tmp_path / "set")]) == 1
-    assert "--verify lists all damages, --salvage DIR saves what is whole." in capsys.readouterr().err
+    assert "--verify lists all damage, --salvage DIR saves what is intact." in capsys.readouterr().err
     (tmp_path / "nothing").mkdir()
     assert main(["records", "info", str(tmp_path / "nothing"), "--verify"]) == 1
     assert capsys.readouterr().err.endswith("holds no record files (*.tfrecord).\n")

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import optuna
 import pytest
 from PIL import Image
 
-from scena.experiments.search.plots import grid_axes, grid_values, write_plots
+from scena.experiments.search.plots import grid_axes, grid_values, overview, write_plots
 from scena.experiments.search.space import SearchSpace, ready_space
 from scena.model.zoo.params import NetworkParams
 from scena.params import Params, param, parse
@@ -67,6 +68,18 @@ def test_every_plot_is_written_as_png_and_html(study: optuna.Study, tmp_path: Pa
             assert "plotly.min.js" in text and "https://cdn" not in text
     assert (tmp_path / "plotly.min.js").stat().st_size > 1_000_000
     assert write_plots(optuna.create_study(), tmp_path / "none") == []
+
+
+def test_one_plot_shows_the_values_and_the_importance_of_the_parameters(study: optuna.Study) -> None:
+    history, bars = overview(study).axes
+    values = [trial.value for trial in study.trials if trial.value is not None]
+    trials, best = history.lines
+    assert list(np.asarray(trials.get_ydata())) == values
+    assert list(np.asarray(best.get_ydata())) == list(np.maximum.accumulate(values))
+    assert {label.get_text() for label in bars.get_yticklabels()} == {"net.depth", "net.factor", "learning_rate.lr"}
+    single = optuna.create_study()
+    single.tell(single.ask(), 1.0)
+    assert len(overview(single).axes) == 1  # nothing to compare
 
 
 def test_later_plots_of_the_process_keep_their_style(study: optuna.Study, tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from tests.experiments.program import scena, start, stop, wait_for
 def test_trials_are_ordinary_runs_with_plots_and_the_best_parameters(tmp_path: Path) -> None:
     command = (
         "tune tests.toy --search model.units=2,6 learning_rate.lr=0.03 --sampler grid --direction max --output out "
-        "--cpus 0 1 --trainer.epochs 2 --trainer.random_seed 1"
+        "--cpus 0 1 --trainer.epochs 2 --trainer.random_seed 1 --plot search.svg"
     )
     done = scena(command, tmp_path)
-    assert "2 complete" in done.stderr and done.stdout.startswith("best: trial ")
+    assert "2 complete" in done.stderr and "\nbest: trial " in done.stdout
+    assert done.stdout.startswith("Plot: search.svg\n") and "best so far" in (tmp_path / "search.svg").read_text()
     out = tmp_path / "out"
     runs = [
         json.loads((out / f"trials/{name}/trainer_params.json").read_text())["trainer"] for name in ("0000", "0001")
@@ -114,7 +115,7 @@ def test_dry_run_prints_a_command_line(
             "--search trainer.output_dir: each trial has a directory of its own",
         ),
         ("tests.toy --space depth_factor", "this scenario has no network with a depth and a factor"),
-        ("tests.toy --space width", "--space width: there is one ready space, depth_factor."),
+        ("tests.toy --space width", "--space width: the only predefined space is depth_factor."),
     ],
 )
 def test_wrong_searches(

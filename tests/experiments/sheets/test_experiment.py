@@ -103,6 +103,32 @@ def test_dry_run_prints_command_lines_and_starts_nothing(folder: Path) -> None:
     assert "row 4: There is no program 'tfaip-train'; Scena's own is `scena train SCENARIO`." in missing.stderr
 
 
+def test_dry_run_checks_the_flags_of_trainings(folder: Path) -> None:
+    """What the module of one run defines does not exist in another."""
+    (folder / "mine.py").write_text(
+        "from scena import OptimizerParams\n\n\nclass MineParams(OptimizerParams, builds=':Mine'):\n    pass\n"
+    )
+    (folder / "runs.yaml").write_text(
+        "script: scena train tests.toy\n"
+        "runs:\n"
+        "- {id: right, params: {import: mine, optimizer: Mine, trainer.epochs: 2}}\n"
+        "- {id: name, params: {trainer.epoch: 2}}\n"
+        "- {id: value, params: {trainer.epochs: many}}\n"
+        "- {id: class, params: {optimizer: Mine}}\n"
+        "- {id: model, script: scena lav runs.runs/runs/right/best}\n"
+    )
+    done = scena("experiment runs.yaml --dry_run", folder, status=2)
+    assert len(done.stdout.splitlines()) == 5
+    assert "error: 3 of 4 trainings have wrong flags:" in done.stderr
+    wrong = [line.strip() for line in done.stderr.splitlines() if "runs.yaml run" in line]
+    assert [line.split()[0] for line in wrong] == ["name", "value", "class"]
+    assert "name (runs.yaml run 2): --trainer.epoch" in wrong[0] and "did you mean" in wrong[0]
+    assert "--trainer.epochs" in wrong[1] and "'many'" in wrong[1]
+    assert "unknown OptimizerParams 'Mine'" in wrong[2]
+    assert not (folder / "runs.runs").exists()
+    scena("experiment runs.yaml --dry_run --only right", folder)
+
+
 def test_ctrl_c_lets_runs_save_and_the_next_call_goes_on(folder: Path) -> None:
     write_sheet(folder, (1, "./stand_in long"), (2, "./stand_in long"), (3, "./stand_in 0"))
     process = start("experiment runs.csv --cpus 0 1", folder)

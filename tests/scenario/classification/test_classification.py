@@ -15,8 +15,7 @@ from scena.data.sources.digits import load_digits
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
 from scena.errors import ScenarioError
 from scena.params import parse, root_of
-from scena.scenario.classification.mixing import Mixing
-from scena.scenario.classification.model import ClassificationGraph
+from scena.scenario.classification.model import ClassificationGraph, Mixing
 from scena.scenario.classification.params import (
     ClassificationModelParams,
     ClassificationNetworkParams,

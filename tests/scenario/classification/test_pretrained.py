@@ -138,7 +138,7 @@ def test_trust_is_given_anew_by_whoever_loads_an_export(
             ["--model.input_size", "32", "32"],
             "error: --model: input_size takes height, width and channels. Received: [32, 32]",
         ),
-        (["--model.input_size", "32", "32", "4"], "error: --model: input_size has 1 or 3 channels, as images have."),
+        (["--model.input_size", "32", "32", "4"], "error: --model: input_size must have 1 or 3 channels."),
     ],
 )
 def test_flags_that_do_not_belong_together(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from scena.data.batch import Batch, Cursor
 from scena.errors import ModelError
-from scena.scenario.classification.growing import GrowingPictures, scaled_down, stage_size
+from scena.scenario.classification.data import GrowingImages, scaled_down, stage_size
 from scena.scenario.classification.scenario import ClassificationScenario
 
 
@@ -77,7 +77,7 @@ def test_every_pixel_counts_when_pictures_shrink() -> None:
 
 def test_the_ratio_of_the_sides_stays() -> None:
     assert stage_size(64, (128, 96)) == (64, 48)
-    growing = GrowingPictures([4], stage_epochs=2)
+    growing = GrowingImages([4], stage_epochs=2)
     batch = Batch({"image": np.zeros((2, 8, 6, 3), "float32")}, {}, [], 2, Cursor(epoch=1, batch=1, samples=2))
     assert growing(batch).inputs["image"].shape == (2, 4, 3, 3)
     later = Batch(batch.inputs, {}, [], 2, Cursor(epoch=2, batch=1, samples=2))

@@ -31,10 +31,11 @@ def test_a_picture_of_the_schedule(tmp_path: Path, capsys: Any) -> None:
 
 def test_a_plot_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: Any) -> None:
     assert main(["params", "tests.toy", "--plot", str(tmp_path / "lr.nothing")]) == 1
-    assert "Cannot write the plot" in capsys.readouterr().err
-    assert main(["params", "tests.toy", "--plot", str(tmp_path / "lr")]) == 1
     assert "The suffix of a plot's file decides its format, for example .png." in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    assert main(["params", "tests.toy", "--plot", str(tmp_path / "file" / "lr.png")]) == 1
+    assert f"Cannot write the plot {tmp_path}/file/lr.png" in capsys.readouterr().err
 
 
 def test_the_finder_compares_trainings_and_draws_the_range_test(tmp_path: Path, capsys: Any) -> None:

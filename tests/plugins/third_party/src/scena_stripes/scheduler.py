@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from scena.experiments.schedulers import Running, Slot, local_channel
+from scena.experiments.schedulers import Running, Slot
 
 
 class OneByOne:
@@ -12,9 +12,6 @@ class OneByOne:
 
     def __init__(self, params):
         self.params = params
-
-    def make_channel(self):
-        return local_channel()
 
     def run(self, plan):
         slot = Slot("the only one", {})

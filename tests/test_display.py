@@ -9,8 +9,8 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.commands.output import print_table
+from scena.display import one_line, visible
 from scena.logs import ConsoleHandler, VisibleFormatter
-from scena.terminal import one_line, visible
 
 EVIL = "red\x1b[31m\x07"
 SHOWN = r"red\x1b[31m\x07"
