@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from scena.data.batch import Cursor
-from scena.data.engines.automatic import usable_cores
 from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines.parallel import usable_cores
 from scena.data.pipeline import DataPipeline
 
 T = TypeVar("T")
@@ -135,9 +134,9 @@ def _shares(pipeline: DataPipeline, time_limit: float) -> tuple[dict[str, float]
     start = time.perf_counter()
     samples = 0
     collate = clock.timed(BATCHING, context.collator.collate)
-    for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=True):
-        collate(chunk.samples)
-        samples += len(chunk.samples)
+    for group in InProcessEngine(context).groups(repeat=True):
+        collate(group)
+        samples += len(group)
         if time.perf_counter() - start > time_limit:
             break
     elapsed = time.perf_counter() - start

@@ -8,10 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scena.data.batch import Batch, Cursor
-from scena.data.engines.base import Engine
 from scena.data.engines.cached_prefix import Progress, stored
-from scena.data.engines.in_process import InProcessEngine
-from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.in_process import Engine, InProcessEngine
+from scena.data.engines.parallel import ParallelEngine, samples_of
 from scena.data.generator import is_one_shot
 from scena.data.params import (
     DataBaseParams,
@@ -196,9 +195,7 @@ class DataPipeline:
     def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:
         """For debugging: single samples as they are right before batching, made in this process."""
         repeat = self.mode is PipelineMode.TRAINING if auto_repeat is None else auto_repeat
-        yield (
-            sample for chunk, _ in InProcessEngine(self._context).chunks(Cursor(), repeat) for sample in chunk.samples
-        )
+        yield InProcessEngine(self._context).samples(repeat)
 
     @contextmanager
     def generate_input_batches(self, auto_repeat: bool | None = None) -> Iterator[BatchStream]:
@@ -239,12 +236,5 @@ class SamplePipeline:
             seed=self.seed,
             source=samples,
         )
-        if self.pipeline_params.num_processes:
-            engine = ParallelEngine(context, self.pipeline_params.num_processes)
-            try:
-                yield from engine.samples()
-            finally:
-                engine.close()
-            return
-        for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=False):
-            yield from chunk.samples
+        processes = self.pipeline_params.num_processes
+        yield from samples_of(ParallelEngine(context, processes) if processes else InProcessEngine(context))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Cursor
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
@@ -44,8 +43,7 @@ def _change(context: PipelineContext, processors: int) -> str | None:
 def _first(context: PipelineContext, processors: int, backwards: bool = False) -> list[Sample]:
     context = context.beginning(processors)
     if not context.random_access or context.skipped is not None or any(step.generating for step in context.steps):
-        chunks = InProcessEngine(context).chunks(Cursor(), repeat=False)
-        return list(islice((sample for chunk, _ in chunks for sample in chunk.samples), SAMPLES))
+        return list(islice(InProcessEngine(context).samples(), SAMPLES))
     steps, order = [context.mapping(step) for step in context.steps], context.order(0)
     ordinals = range(min(SAMPLES, len(order)))
     made = {

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from scena.errors import ParamsError
 from scena.params.declare import Params
+from scena.params.tree import values_in
 from scena.storage.run_layout import RESOURCES
 
 
@@ -59,13 +60,9 @@ class Resource:
         return self  # immutable
 
 
-def find_resources(tree: Any, path: str = "") -> Iterator[tuple[str, Resource]]:
+def find_resources(tree: Any) -> Iterator[tuple[str, Resource]]:
     """All resources in a tree of parameters, each with its path in the tree."""
-    if isinstance(tree, Resource):
-        yield path, tree
-        return
-    for name, value in _children(tree):
-        yield from find_resources(value, f"{path}.{name}" if path else str(name))
+    return ((".".join(map(str, path)), value) for path, value in values_in(tree) if isinstance(value, Resource))
 
 
 def export_resources(trees: Sequence[Params], directory: str | Path) -> list[Any]:
@@ -113,21 +110,12 @@ def resolve_resources(tree: Params, export_dir: str | Path) -> Any:
     return _replaced(tree.replace(), located)
 
 
-def _children(tree: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(tree, Params):
-        yield from ((name, getattr(tree, name)) for name in type(tree).__params__)
-    elif isinstance(tree, dict):
-        yield from tree.items()
-    elif isinstance(tree, list | tuple):
-        yield from enumerate(tree)
-
-
 def _replaced(tree: Any, change: Any) -> Any:
     if isinstance(tree, Resource):
         return change(tree)
     if isinstance(tree, Params):
-        for name, value in _children(tree):
-            object.__setattr__(tree, name, _replaced(value, change))
+        for name in type(tree).__params__:
+            object.__setattr__(tree, name, _replaced(getattr(tree, name), change))
         return tree
     if isinstance(tree, dict):
         return {key: _replaced(value, change) for key, value in tree.items()}

@@ -6,7 +6,7 @@ this form and merged (files/overlay.py); `build` is the single place that checks
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from scena.errors import ParamsError, did_you_mean
@@ -282,6 +282,20 @@ def _adopt(params: Any, checked: Any) -> Any:
         params.update({name: _adopt(params[name], checked[name]) for name in params})
         return params
     return checked
+
+
+def values_in(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """A params object and everything in it, each with its path: other params objects, entries of dicts, items of lists."""
+    yield path, tree
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(tree, Params):
+        items = ((name, getattr(tree, name)) for name in type(tree).__params__)
+    elif isinstance(tree, dict):
+        items = tree.items()
+    elif isinstance(tree, list | tuple):
+        items = enumerate(tree)
+    for key, value in items:
+        yield from values_in(value, (*path, key))
 
 
 def changed_flags(params: Params, prefix: str) -> Iterator[tuple[str, Field]]:

@@ -47,7 +47,7 @@ class Collator:
         """The arrays of a batch, in the order of `keys`."""
         columns = [self._column(samples, part, key, spec) for part, key, spec, _ in self._parts]
         if self.whole_batches:
-            return _copied([column[0] for column in columns], allocate)
+            return copied([column[0] for column in columns], allocate)
         shapes = [_stacked_shape(column, spec) for column, (_, _, spec, _) in zip(columns, self._parts, strict=True)]
         stacked = allocate(
             [
@@ -114,7 +114,8 @@ def split(keys: list[tuple[str, str]], arrays: Sequence[np.ndarray[Any, Any]]) -
     return parts["inputs"], parts["targets"]
 
 
-def _copied(arrays: list[np.ndarray[Any, Any]], allocate: Allocate) -> list[np.ndarray[Any, Any]]:
+def copied(arrays: list[np.ndarray[Any, Any]], allocate: Allocate) -> list[np.ndarray[Any, Any]]:
+    """Copies of arrays in allocated memory."""
     copies = allocate([(array.shape, array.dtype) for array in arrays])
     for copy, array in zip(copies, arrays, strict=True):
         copy[...] = array

@@ -180,11 +180,26 @@ class PipelineContext:
                 ordinals.append(ordinal)
         return samples, ordinals
 
-    def load_into(self, chunk: Chunk) -> None:
-        """Reads the samples of a chunk, for a serial stage that comes first."""
+    def loaded(self, chunk: Chunk) -> Chunk:
+        """A chunk with its samples, for a serial stage that comes first."""
         base = chunk.number * self.stages[0].chunk_size
         chunk.samples, kept = self.load_chunk(chunk)
         chunk.offsets = [ordinal - base for ordinal in kept]
+        return chunk
+
+    def is_batch(self, chunk: Chunk) -> bool:
+        """Whether a chunk of the last stage becomes a batch: it is not empty and, where remainders are dropped, complete."""
+        last = self.stages[-1]
+        # in a pipeline of one stage, the feed has dropped it already
+        short = len(self.stages) > 1 and last.parallel and len(chunk.samples) < last.chunk_size
+        return bool(chunk.samples) and not (short and self.batching and self.pipeline.batch_drop_remainder)
+
+    def meta_and_size(self, chunk: Chunk, arrays: Sequence[Any]) -> tuple[list[Any], int]:
+        """The meta and the number of samples of a batch that was made of a chunk."""
+        if not self.collator.whole_batches:
+            return [sample.meta for sample in chunk.samples], len(chunk.samples)
+        meta, size = chunk.samples[0].meta, len(arrays[0])
+        return (list(meta) if isinstance(meta, list | tuple) else [meta] * size), size
 
     def collect_skipped(self) -> None:
         """In a worker: collects skipped samples until `take_skipped`, without logging them."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scena.data.batch import Batch, Cursor
-from scena.data.engines.base import Engine
+from scena.data.engines.in_process import Engine
 from scena.data.params import PipelineMode
 from scena.data.spec import ArraySpec
 from scena.data.stages.rng import epoch_random

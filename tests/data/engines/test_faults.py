@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scena.data import DataError, EmptyDataError, PipelineMode, WorkerError
-from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.parallel import ParallelEngine
 from tests.data.toys import (
     FaultParams,
     KillOnceParams,

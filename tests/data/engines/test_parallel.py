@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scena.data import Cursor, PipelineMode
-from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.parallel import ParallelEngine
 from tests.data.toys import (
     PIPELINES,
     LinesParams,

@@ -14,18 +14,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from scena.data.batch import Cursor
-from scena.data.engines.workers.channel import died, raised
-from scena.data.engines.workers.codec import pack_indices
-from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused
+from scena.data.engines.workers.memory import pack_indices
+from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused, died, raised
 from scena.data.engines.workers.nodes import (
     Begin,
     Dispatcher,
     End,
     Failed,
     FinalQueue,
-    Following,
     Group,
     ParallelNode,
+    Queue,
     SerialNode,
 )
 from scena.data.engines.workers.pool import Member, WorkerPool
@@ -66,7 +65,7 @@ class Router:
     def _linked(self) -> list[ParallelNode | SerialNode]:
         """The nodes; the last one is made first, since each knows the one after it."""
         nodes: list[ParallelNode | SerialNode] = []
-        following: Following = self._final
+        following: Queue = self._final
         for index, stage in reversed(list(enumerate(self._context.stages))):
             if stage.parallel:
                 following = ParallelNode(self._dispatcher, following, index, last=not nodes)
@@ -88,11 +87,8 @@ class Router:
                 if event is not None:
                     break
                 if not self._lock.wait(PATIENCE_SECONDS):
-                    logger.warning(
-                        "Waiting for a batch for more than %d s. %s",
-                        PATIENCE_SECONDS,
-                        self._dispatcher.describe() or "No worker has a task.",
-                    )
+                    tasks = self._dispatcher.describe() or "No worker has a task."
+                    logger.warning("Waiting for a batch for more than %d s. %s", PATIENCE_SECONDS, tasks)
             below_low_water = self._final.below_low_water()
         if below_low_water:
             self._wake()
@@ -144,25 +140,23 @@ class Router:
             self._handle(member, message)
         if not alive:
             self._selector.unregister(member.channel)
-            self._pool.give_up()
+            self._pool.closed = True
             self._failure = self._failure or died(member.name, member.status())
 
     def _handle(self, member: Member, message: Any) -> None:
-        slots = self._pool.slots
         match message:
             case Ready():
-                member.is_up()
+                member.up = True
                 if message.heavy:
                     logger.warning(
                         "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "
                         "needs much memory. Move those classes into a module without it.", member.name, ", ".join(message.heavy),
                     )  # fmt: skip
             case Broken():
-                self._pool.give_up()
+                self._pool.closed = True
                 self._failure = self._failure or raised(member.name, message.failure)
             case Unused():
-                for slot in message.slots:
-                    slots.give(slot)
+                self._pool.slots.give(*message.slots)
             case Done() | TaskFailed():
                 self._dispatcher.ended(member, message)
             case _:
