@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scena.data.batch import Batch, Cursor
-from scena.data.engines.cached_prefix import Progress, stored
+from scena.data.batch import Batch, BatchStream, Cursor
 from scena.data.engines.in_process import Engine, InProcessEngine
 from scena.data.engines.parallel import ParallelEngine, samples_of
 from scena.data.generator import is_one_shot
@@ -24,12 +23,12 @@ from scena.data.sample import Sample
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Shard, cut
-from scena.data.stream import BatchStream
 from scena.errors import DataError
 from scena.plugins import find
 
 if TYPE_CHECKING:
     from scena.data.benchmark import Clock
+    from scena.data.engines.cached_prefix import Progress
     from scena.data.tensorflow.transform import Transformation
 
 logger = logging.getLogger("scena.data")
@@ -59,7 +58,6 @@ class DataPipeline:
 
     @property
     def collator(self) -> Collator:
-        """The specs and padding values of the batches."""
         return self._context.collator
 
     def indices(self, epoch: int = 0) -> Sequence[int] | None:
@@ -103,29 +101,22 @@ class DataPipeline:
         by_index = self._context.can_shard and self.params.engine == "python"
         divided = self._shard is not None and by_index and not whole
         self._context.shard = self._shard if divided else None
-        engine = self._idle.pop() if self._idle else self._transformed_engine()
+        engine = (
+            self._idle.pop() if self._idle else self._transformed(find("Engine", self.params.engine)(self._context))
+        )
         batches = self._changed(engine.batches(cursor, repeat))
         if self._shard is not None and not divided:
             batches = cut(batches, self._shard)
         return BatchStream(self._context, batches, cursor, lambda: self._idle.append(engine))
 
     def peek(self, batches: int, batch_size: int | None = None) -> list[Batch]:
-        """The first batches, independent of all streams: made in this process, without preloading.
+        """At most `batches` first batches, independent of all streams: made in this process, without preloading.
 
-        Returns none for a source that can be read only once.
-
-        Args:
-            batches: how many at most.
-            batch_size: make smaller batches than the pipeline's, if that is possible.
+        `batch_size` asks for smaller batches than the pipeline's. A source that can be read only once gives none.
         """
         if is_one_shot(self._context.generator):
             return []
-        context = self._context.small(batch_size)
-        engine: Any = InProcessEngine(context)
-        if self._transformation is not None:
-            from scena.data.tensorflow.transform import TransformEngine
-
-            engine = TransformEngine(engine, self._transformation)
+        engine = self._transformed(InProcessEngine(self._context.small(batch_size)))
         with closing(self._changed(engine.batches(Cursor(), repeat=False))) as made:
             return list(islice(made, batches))
 
@@ -145,22 +136,24 @@ class DataPipeline:
         """
         self._shard = Shard(index, count)
         if not self._context.can_shard:
-            logger.info(
-                "The %s data cannot be divided by the index of samples: each process makes all of it and keeps its part.",
-                self.mode.value,
-            )
+            text = "The %s data cannot be divided by the index of samples: each process makes all of it and keeps its part."
+            logger.info(text, self.mode.value)
 
     @property
     def keeps_samples(self) -> bool:
-        """Whether the beginning of the pipeline runs only once, and its samples are kept in memory or on disk."""
+        """Whether the beginning of the pipeline runs only once, and its samples are cached in memory or on disk."""
         return self.params.preload or self.params.cache_dir is not None
 
-    def prepare(self, progress: Progress | None = None) -> None:
+    def prepare(self, progress: "Progress | None" = None) -> None:
         """Preloads the data or fills the cache. Otherwise the first stream does it."""
-        if not self._prepared and self.params.limit and not self._context.random_access and self.mode.has_targets:
+        if self._prepared:
+            return
+        if self.params.limit and not self._context.random_access and self.mode.has_targets:
             source = type(self._context.generator).__name__
             logger.info("%s is a stream, of which the limit takes the first %d samples.", source, self.params.limit)
-        if self.keeps_samples and not self._prepared:
+        if self.keeps_samples:
+            from scena.data.engines.cached_prefix import stored
+
             self._context = stored(self._context, progress)
         self._prepared = True
 
@@ -171,16 +164,12 @@ class DataPipeline:
                     batch = change(batch)
                 yield batch
 
-    def _transformed_engine(self) -> Engine:
+    def _transformed(self, engine: Engine) -> Engine:
         if self._transformation is None:
-            return self._new_engine()
+            return engine
         from scena.data.tensorflow.transform import TransformEngine
 
-        return TransformEngine(self._new_engine(), self._transformation)
-
-    def _new_engine(self) -> Engine:
-        engine: Engine = find("Engine", self.params.engine)(self._context)
-        return engine
+        return TransformEngine(engine, self._transformation)
 
     def close(self) -> None:
         """Ends worker processes that are kept for the next stream. They also end with the pipeline and with the program."""

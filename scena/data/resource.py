@@ -31,7 +31,6 @@ class Resource:
         return cls(raw)
 
     def to_param(self) -> str:
-        """As it is stored."""
         return self._path.as_posix()
 
     @property
@@ -99,12 +98,10 @@ def resolve_resources(tree: Params, export_dir: str | Path) -> Any:
         relative = Path(str(resource))
         if relative.is_absolute() or relative.parts[:1] != (RESOURCES,):
             return resource
-        if ".." in relative.parts:
-            raise ParamsError(f"The resource {str(resource)!r} of the export {str(root)!r} points out of it: not used.")
-        if not (root / relative).resolve().is_relative_to(root):
-            raise ParamsError(
-                f"The resource {str(resource)!r} of the export {str(root)!r} is a link that points out of it: not used."
-            )
+        linked = not (root / relative).resolve().is_relative_to(root)
+        if ".." in relative.parts or linked:
+            how = "points" if ".." in relative.parts else "is a link that points"
+            raise ParamsError(f"The resource {str(resource)!r} of the export {str(root)!r} {how} out of it: not used.")
         return Resource(root / relative)
 
     return _replaced(tree.replace(), located)

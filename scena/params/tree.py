@@ -1,20 +1,31 @@
 """The raw tree: a params object as plain, JSON-able data, and back.
 
-In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the
-command line are all brought into
-this form and merged (files/overlay.py); `build` is the single place that checks values and makes params objects of them.
+In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the command line are all
+brought into this form and merged (files/overlay.py); `build` is the single place that checks values and makes params objects of them.
 """
 
+import operator
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from scena.errors import ParamsError, did_you_mean
-from scena.params.cli.settable import Path, Where
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
-from scena.params.selection import CLASS, class_of, name_of, named_choices, unknown_class
-from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
+from scena.params.kinds import (
+    CLASS,
+    DICT,
+    LEAF,
+    LIST,
+    PARAMS,
+    Kind,
+    class_of,
+    kind_of,
+    name_of,
+    named_choices,
+    unknown_class,
+)
+from scena.params.settable import Path, Where
 
 P = TypeVar("P", bound=Params)
 
@@ -78,8 +89,7 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None, p
     Args:
         raw: the tree; a missing field gets its default.
         cls: the class of the root, or a base of it.
-        where: how errors name a parameter (parse() uses `--flag`, or file and line); default: its
-            dotted path.
+        where: how errors name a parameter (parse() uses `--flag`, or file and line); default: its dotted path.
         partial: required values may be missing; they are None then.
     """
     builder = _Builder(where or Where(), partial=partial)
@@ -112,28 +122,19 @@ class _Builder:
             self.fail(path, str(error))
             return None
         if cls is None:
-            message = (
-                unknown_class(raw[CLASS], kind, field)
-                if CLASS in raw
-                else f"the class is missing: expected {_expected(kind)}"
-            )
-            self.fail(path, message)
+            missing = f"the class is missing: expected {_expected(kind)}"
+            self.fail(path, unknown_class(raw[CLASS], kind, field) if CLASS in raw else missing)
             return None
         before = len(self.errors)
-        for key in raw:
+        for key in map(str, raw):
             if key not in cls.__params__ and key != CLASS:
-                self.fail(
-                    (*path, str(key)),
-                    f"{cls.__name__} has no parameter {str(key)!r}{did_you_mean(str(key), cls.__params__)}",
-                )
+                hint = did_you_mean(key, cls.__params__)
+                self.fail((*path, key), f"{cls.__name__} has no parameter {key!r}{hint}")
         hints = kind.hints_of(cls)
         values = {}
         for name, own in cls.__params__.items():
-            if name in raw:
-                values[name] = self.value(raw[name], hints[name], own, (*path, name))
-            else:
-                default = _default_value(own, hints[name])
-                values[name] = self.value(default, hints[name], own, (*path, name))
+            value = raw[name] if name in raw else _default_value(own, hints[name])
+            values[name] = self.value(value, hints[name], own, (*path, name))
         if len(self.errors) > before:
             return None
         try:
@@ -152,17 +153,10 @@ class _Builder:
     def value(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
         kind = kind_of(hint)
         if raw is None:
-            if kind.form == LEAF and kind.hint is Any and not field.required:
-                return None
-            if self.partial and field.required:
-                return None
-            if field.required or not kind.optional:
-                self.fail(
-                    path,
-                    _missing(field, kind)
-                    if field.required or field.default is UNSET
-                    else f"expected {_expected(kind)}, received None",
-                )
+            anything = kind.form == LEAF and kind.hint is Any
+            if (field.required and not self.partial) or not (field.required or kind.optional or anything):
+                missing = field.required or field.default is UNSET
+                self.fail(path, _missing(field, kind) if missing else f"expected {_expected(kind)}, received None")
             return None
         if kind.form == LEAF:
             return self.leaf(raw, hint, field, path)
@@ -188,17 +182,15 @@ class _Builder:
                 self.fail(path, f"is too large: {shown(item)}")
                 return value
             for name, bound in field.bounds.items():
-                if isinstance(item, int | float) and not _COMPARE[name](item, bound):
+                if isinstance(item, int | float) and not getattr(operator, name)(item, bound):
                     self.fail(path, f"must be {_SIGNS[name]} {bound}, received {shown(item)}")
                     return value
             if field.choices is None or item is None or item in field.choices:
                 continue
             if item not in (allowed := named_choices(field) or []):
                 options = [str(leaf_to_raw(choice)) for choice in allowed]
-                self.fail(
-                    path,
-                    f"expected one of {', '.join(options)}, received {shown(leaf_to_raw(item))}{did_you_mean(str(item), options)}",
-                )
+                received = f"{shown(leaf_to_raw(item))}{did_you_mean(str(item), options)}"
+                self.fail(path, f"expected one of {', '.join(options)}, received {received}")
                 return value
         return value
 
@@ -206,12 +198,6 @@ class _Builder:
 _LARGEST = (sys.float_info.max, 2**63 - 1)
 """What arrays, counters and TensorFlow can hold; a parameter with bounds is never larger."""
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-_COMPARE = {
-    "ge": lambda value, bound: value >= bound,
-    "gt": lambda value, bound: value > bound,
-    "le": lambda value, bound: value <= bound,
-    "lt": lambda value, bound: value < bound,
-}
 
 
 def _items(value: Any) -> list[Any]:
@@ -226,18 +212,16 @@ def _missing(field: Field, kind: Kind) -> str:
 
 
 def _expected(kind: Kind) -> str:
-    if kind.form == LEAF:
-        return describe(kind.hint) + (" or None" if kind.optional else "")
-    what = " or ".join(base.__name__ for base in kind.bases)
-    form = {PARAMS: what, LIST: f"a list of {what}", DICT: f"a mapping of names to {what}"}[kind.form]
+    what = describe(kind.hint) if kind.form == LEAF else kind.expected()
+    form = {LIST: f"a list of {what}", DICT: f"a mapping of names to {what}"}.get(kind.form, what)
     return form + (" or None" if kind.optional else "")
 
 
 def check(params: P) -> P:
     """Checks a params object made in Python as `build` would: types, bounds, choices, required values, `__post_init__`.
 
-    What is right in another form takes its declared one in place (a text for a path, a list for a tuple), and `__post_init__` derives
-    its values from those of now. A text for a number is an error here, other than on a command line.
+    A value that is right in another form is replaced by its declared form in place (a text for a path, a list for a tuple), and
+    `__post_init__` derives its values anew. Unlike on a command line, a text for a number is an error.
 
     Returns:
         The same object.
@@ -299,12 +283,7 @@ def values_in(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def changed_flags(params: Params, prefix: str) -> Iterator[tuple[str, Field]]:
-    """Each parameter of a tree that differs from its default: its flag and its declaration.
-
-    Args:
-        params: the root of the tree.
-        prefix: what the command line calls the root, for example "trainer".
-    """
+    """Each parameter of a tree that differs from its default: its flag, below `prefix` ("trainer"), and its declaration."""
     for name, field in type(params).__params__.items():
         value = getattr(params, name)
         flag = f"{prefix}.{name}"

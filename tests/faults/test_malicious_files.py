@@ -18,13 +18,14 @@ import pytest
 from scena.commands.main import main
 from scena.data.image.statistics import read_info
 from scena.data.params import PipelineMode
-from scena.data.records.files import RecordFile, ShardWriter, index_path
+from scena.data.records.files import RecordFile, index_path
 from scena.data.records.record_set import RecordSet
 from scena.data.records.schema import Schema
+from scena.data.records.writing import ShardWriter
 from scena.data.resource import Resource, resolve_resources
 from scena.data.sources.arrays import load_array
 from scena.data.sources.params import RowGeneratorParams
-from scena.data.sources.rows import RowGenerator
+from scena.data.sources.text_files import RowGenerator
 from scena.errors import ScenaError
 from scena.evaluation.dump import DumpWriter, read_dump, read_header
 from scena.experiments.sheets.files import read_sheet

@@ -94,10 +94,10 @@ def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -
 
 def _origins(parsed: Parsed[Any]) -> str:
     """A line for each value: its flag, what it is, who set it."""
-    from scena.params.cli.settable import Index
     from scena.params.cli.words import to_words
     from scena.params.files.dump import has_choice
-    from scena.params.type_kinds import LEAF, PARAMS
+    from scena.params.kinds import LEAF, PARAMS
+    from scena.params.settable import Index
 
     rows: list[tuple[str, str, str]] = []
     for node in Index(parsed.raw, type(parsed.params)).nodes:

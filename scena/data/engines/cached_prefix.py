@@ -113,7 +113,11 @@ def _worth_processes(prefix: PipelineContext) -> bool:
 def _build(context: PipelineContext, count: int, path: Path, progress: Progress | None) -> None:
     identity = path.name.partition("-")[0]
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    descriptor = _new_file(partial)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
     try:
         try:
             _fill(context, count, descriptor, progress, path.name)
@@ -128,14 +132,6 @@ def _build(context: PipelineContext, count: int, path: Path, progress: Progress 
             old.unlink(missing_ok=True)
 
 
-def _new_file(path: Path) -> int:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
-
-
 def _cache_file(context: PipelineContext, count: int, folder: Path) -> Path:
     """The name contains a hash of what the samples depend on: parameters, code, and the fingerprint of the source's files."""
     steps = context.steps[:count]
@@ -148,9 +144,8 @@ def _cache_file(context: PipelineContext, count: int, folder: Path) -> Path:
         "files": source.fingerprint(),
         "processors": [_tree(one) for one in params],
         "data": _tree(context.data),
-        "limit": [context.pipeline.limit, context.seed]
-        if context.pipeline.limit
-        else None,  # the seed chooses the samples
+        # the seed chooses the samples of a limit
+        "limit": [context.pipeline.limit, context.seed] if context.pipeline.limit else None,
         "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
     }
     depends["data"].pop("pre_proc", None)

@@ -12,9 +12,8 @@ from scena.data.sample import Sample
 from scena.data.stages.collate import split
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Whole, feed_start, index_chunks, starts
-from scena.data.stages.parallel_stage import ParallelStage
+from scena.data.stages.running import ParallelStage, StreamStage
 from scena.data.stages.stages import Chunk
-from scena.data.stages.stream_stage import StreamStage
 from scena.errors import EmptyDataError
 
 
@@ -90,14 +89,7 @@ class InProcessEngine(Engine):
 
 
 def cursor_after(epoch: int, number: int, last: int, after: Any) -> Cursor:
-    """The position after a batch.
-
-    Args:
-        epoch: its epoch.
-        number: its number in the epoch.
-        last: the position after its last sample.
-        after: the position of the stage that made it, or the whole batch that it is a part of.
-    """
+    """The position after batch `number` of an epoch; `last` is the position after its last sample, `after` that of its stage."""
     if isinstance(after, Whole):
         return Cursor(epoch, number + 1, after.stop)
     return Cursor(epoch, number + 1, last, after)

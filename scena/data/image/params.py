@@ -1,4 +1,4 @@
-"""What can be set about images: preparing them for records. Pure Python; augmentations are in augment_params.py."""
+"""Where images are, and how they are prepared for records. Pure Python; augmentations are in augment/params.py."""
 
 from enum import StrEnum
 
@@ -25,9 +25,7 @@ class ImagePreparationParams(Params):
     )
     image_size: list[int] = param([256, 256], ge=1, le=20_000, help="height and width for the last two")
     max_edge: int | None = param(None, ge=1, help="scale images whose longest edge is longer; keeps the aspect ratio")
-    format: str = param(
-        "auto", choices=["auto", "jpeg", "png"], help="auto: JPEG stays JPEG, anything else becomes PNG"
-    )
+    format: str = param("auto", choices=["auto", "jpeg", "png"], help="auto: JPEG stays JPEG, all else becomes PNG")
     jpeg_quality: int = param(95, ge=1, le=100, help="quality of JPEGs that had to be changed")
 
     def __post_init__(self) -> None:
@@ -37,23 +35,19 @@ class ImagePreparationParams(Params):
             raise ParamsError("max_edge keeps the aspect ratio and processing makes squares: set one of them.")
 
 
-class WriteImagesParams(Params):
-    """Images into record files."""
+IMAGES_HELP = (
+    "a folder with a folder of images for each class, or with splits that have those; with csv: the base of its paths"
+)
+CSV_HELP = "a table of paths and labels"
 
-    output: Location = param(required=True, aliases=["tfrecord_dir_path"], help="the folder to write the data set into")
-    name: str = param(
-        "", help="the name of the data set, a folder in output; default: that of the image folder or table"
-    )
-    images: Location | None = param(
-        None,
-        aliases=["data.images_dir_path"],
-        help="a folder with a folder of images for each class, or with splits that have those; with csv: what paths are relative to",
-    )
-    csv: Location | None = param(
-        None, aliases=["data.annotation_file_path"], help="a table of paths and labels instead"
-    )
+
+class ImagePlacesParams(Params, abstract=True):
+    """Where images are."""
+
+    images: Location | None = param(None, help=IMAGES_HELP)
+    csv: Location | None = param(None, help=CSV_HELP)
     delimiter: str | None = param(
-        None, help="what separates columns of the table; default: a tab in .tsv, else a comma"
+        None, help="the separator of the table's columns; default: a tab in .tsv, else a comma"
     )
     header: bool = param(True, help="the first line of the table names its columns")
     path_column: str | None = param(None, help="name or number (from 0) of the column of paths; default: the first")
@@ -66,18 +60,31 @@ class WriteImagesParams(Params):
         choices=["auto", "classes", "splits"],
         help="what the folders in `images` are; auto: splits if they are named so (train, validation, test1, …), else classes",
     )
+
+    def __post_init__(self) -> None:
+        if self.images is None and self.csv is None:
+            raise ParamsError("say where the images are: `images` (a folder for each class) or `csv` (a table).")
+
+
+class WriteImagesParams(ImagePlacesParams):
+    """Images into record files."""
+
+    images: Location | None = param(None, aliases=["data.images_dir_path"], help=IMAGES_HELP)
+    csv: Location | None = param(None, aliases=["data.annotation_file_path"], help=CSV_HELP)
+    output: Location = param(required=True, aliases=["tfrecord_dir_path"], help="the folder to write the data set into")
+    name: str = param("", help="the name of the data set, a folder in output; default: that of the images or table")
     preparation: ImagePreparationParams = param(inline=True, help="how images are changed")
     split_names: list[str] = param(
         ["train", "validation", "test"],
         aliases=["data.split_names"],
-        help="the splits to make; a folder or table that is divided already keeps its own",
+        help="the splits to make, unless there are some already",
     )
     split_fractions: list[float] = param(
         [0.8, 0.1, 0.1],
         ge=0,
         le=1,
         aliases=["split_percentages", "data.split_percentages"],
-        help="the share of each split; they sum to 1",
+        help="their shares, which sum to 1",
     )
     seed: int = param(0, ge=0, lt=2**32, help="of the split and of the order of records")
     records_per_file: int = param(1000, ge=1, help="records in a file, at most")
@@ -87,8 +94,7 @@ class WriteImagesParams(Params):
     force: bool = param(False, help="replace a data set of this name")
 
     def __post_init__(self) -> None:
-        if self.images is None and self.csv is None:
-            raise ParamsError("say where the images are: --images FOLDER (a folder for each class) or --csv TABLE.")
+        super().__post_init__()
         if self.name in (".", "..") or "/" in self.name or "\0" in self.name:
             raise ParamsError(f"name is a folder in output, so it has no slash. Received: {self.name!r}")
         check_fractions(self.split_names, self.split_fractions)

@@ -26,26 +26,16 @@ def shard_name(split: str, number: int, count: int) -> str:
 
 
 def find_files(path: Any, split: str | None = None) -> list[Any]:
-    """The record files that a path or address stands for: a file, several, a pattern with *, or a folder (and a split of it).
-
-    Raises:
-        DataError: there are none, a file of a set is missing, or a folder has several splits and none was named.
-    """
+    """The record files that a path or address stands for: a file, several, a pattern with *, or a folder (and a split of it)."""
     if isinstance(path, list | tuple):
         files = [located(name) for name in path]
     elif any(character in str(path) for character in "*?["):
         pattern = located(path)
-        files = [file for file, folder in entries(pattern.parent) if not folder and fnmatch(file.name, pattern.name)]
-        return _found([file for file in files if file.suffix not in (".index", ".json")], path)
-    elif is_folder(located(path)):
-        return _found(_of_folder(located(path), split), path)
+        found = [file for file, folder in entries(pattern.parent) if not folder and fnmatch(file.name, pattern.name)]
+        files = [file for file in found if file.suffix not in (".index", ".json")]
     else:
-        files = [located(path)]
-    return _found(files, path)
-
-
-def _found(files: list[Any], path: Any) -> list[Any]:
-    """The files, unless one is missing; an address that does not exist is found out when it is opened."""
+        files = _of_folder(located(path), split) if is_folder(located(path)) else [located(path)]
+    # an address that does not exist is reported when it is opened
     missing = [str(file) for file in files if not is_remote(file) and not file.is_file()]
     if missing or not files:
         raise DataError(f"There are no record files {', '.join(missing) or repr(str(path))}.")
@@ -114,8 +104,7 @@ def find_schema(files: Sequence[Any]) -> Schema | None:
 class RecordSet:
     """The records of some files by index, decoded with their schema (inferred where there is none)."""
 
-    def __init__(self, path: Any, split: str | None = None,
-                 schema: Schema | None = None) -> None:  # fmt: skip
+    def __init__(self, path: Any, split: str | None = None, schema: Schema | None = None) -> None:
         self.paths = find_files(path, split)
         self.files = [RecordFile(file) for file in self.paths]
         stored = schema or find_schema(self.paths)
@@ -179,9 +168,7 @@ def _leaf(name: str, values: list[Values], count: int) -> Leaf:
     stored = {"int64": "int64", "float32": "float"}.get(dtype, "bytes")
     lengths = {len(value) for value in values}
     optional = len(values) < count
-    shape: tuple[int | None, ...]
-    if lengths == {1} and not optional:
-        shape = ()
-    else:
-        shape = (lengths.pop(),) if len(lengths) == 1 and not optional else (None,)
+    shape: tuple[int | None, ...] = (None,)
+    if len(lengths) == 1 and not optional:
+        shape = () if lengths == {1} else (lengths.pop(),)
     return Leaf(name, dtype, shape, stored=stored, optional=optional)

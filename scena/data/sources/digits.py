@@ -23,15 +23,7 @@ TEST_EVERY = 5
 
 @functools.lru_cache(maxsize=2)
 def load_digits(name: str, split: Split) -> Arrays:
-    """The images and labels of a data set.
-
-    Args:
-        name: "digits" (embedded), "mnist" or "fashion_mnist" (fetched by Keras once, then read from its cache).
-        split: "train" or "test".
-
-    Raises:
-        DataError: the name is unknown, or the data is not there and cannot be fetched.
-    """
+    """The images and labels of "digits" (embedded), "mnist" or "fashion_mnist" (fetched by Keras once, then read from its cache)."""
     if name == "digits":
         with np.load(EMBEDDED, allow_pickle=False) as arrays:
             images, labels = arrays["images"], arrays["labels"]

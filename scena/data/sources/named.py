@@ -40,7 +40,7 @@ class NamedDataSet(SplitSource[NamedDataSetParams]):
             self._backend = ArraySets({split: load_digits(name, split) for split in ("train", "test")})
         elif kind == "keras" or (kind == "" and name in KERAS_SETS and not _prepared(name, self.params.data_dir)):
             self._backend = _keras_set(name, also_tfds=kind == "")
-            self.main_process = True  # type: ignore[misc]  # else each worker would load Keras
+            self.main_process = True  # else each worker would load Keras
         else:
             self._backend = PreparedSet(name, self.params.data_dir)
         self.classes = self._backend.classes
@@ -63,11 +63,10 @@ class ArraySets:
         self.classes: list[str] | None = [str(number) for number in range(highest + 1)]
 
     def labels(self, split: str) -> Sequence[Any] | None:
-        """The class of each sample."""
         return [int(label) for label in self.splits[split][1]]
 
     def read(self, split: str, place: int) -> Sample:
-        """One sample."""
+        """One sample of a split."""
         images, labels = self.splits[split]
         return Sample(inputs={"image": images[place]}, targets={"label": int(labels[place])})
 
@@ -85,9 +84,8 @@ class PreparedSet:
             _prepare(builder, name)
         info = builder.info
         self._features = info.features
-        self.files = {
-            split: [RecordFile(os.fspath(path)) for path in info.splits[split].filepaths] for split in info.splits
-        }
+        paths = {split: info.splits[split].filepaths for split in info.splits}
+        self.files = {split: [RecordFile(os.fspath(path)) for path in found] for split, found in paths.items()}
         self._ends = {split: np.cumsum([len(file) for file in files]) for split, files in self.files.items()}
         self.counts = {split: int(ends[-1]) if len(ends) else 0 for split, ends in self._ends.items()}
         keys = info.supervised_keys
@@ -96,7 +94,6 @@ class PreparedSet:
         self.classes: list[str] | None = list(names) if names else None
 
     def labels(self, split: str) -> Sequence[Any] | None:
-        """Not known: they are in the records."""
         return None
 
     def read(self, split: str, place: int) -> Sample:
@@ -153,12 +150,12 @@ def _prepare(builder: Any, name: str) -> None:
 
 
 def online() -> bool:
-    """Whether downloads have a chance: answers within a few seconds, where downloaders would retry for minutes."""
+    """Whether a download can succeed: answers within seconds, where downloaders would retry for minutes."""
     try:
         with urllib.request.urlopen(DOWNLOAD_HOST, timeout=TIMEOUT):
             return True
     except urllib.error.HTTPError:
-        return True  # an answer, if not a friendly one
+        return True  # the host answered
     except OSError:
         return False
 
@@ -166,12 +163,14 @@ def online() -> bool:
 def _keras_set(name: str, also_tfds: bool) -> ArraySets:
     if name not in KERAS_SETS:
         raise DataError(f"Keras has no data set {name!r} here; it has {', '.join(KERAS_SETS)}.")
-    if name in ("mnist", "fashion_mnist"):
-        if not _keras_cached(name) and not online():
-            raise _not_there(name, also_tfds)
-        return ArraySets({split: load_digits(name, split) for split in ("train", "test")})
     if not _keras_cached(name) and not online():
-        raise _not_there(name, also_tfds)
+        also = ", nor has TensorFlow Datasets prepared it" if also_tfds else ""
+        raise DataError(
+            f"The data set {name!r} is not in Keras' cache (~/.keras/datasets){also}, and {DOWNLOAD_HOST} cannot be reached to "
+            "download it. The data set 'digits' needs no network."
+        )
+    if name in ("mnist", "fashion_mnist"):
+        return ArraySets({split: load_digits(name, split) for split in ("train", "test")})
     import keras
 
     train, test = getattr(keras.datasets, name).load_data()
@@ -183,11 +182,3 @@ def _keras_cached(name: str) -> bool:
     files = {"mnist": "mnist.npz", "fashion_mnist": "fashion-mnist", "cifar10": "cifar-10-batches-py*",
              "cifar100": "cifar-100-python*"}  # fmt: skip
     return any(folder.glob(files[name]))
-
-
-def _not_there(name: str, also_tfds: bool) -> DataError:
-    also = ", nor has TensorFlow Datasets prepared it" if also_tfds else ""
-    return DataError(
-        f"The data set {name!r} is not in Keras' cache (~/.keras/datasets){also}, and {DOWNLOAD_HOST} cannot be reached to "
-        "download it. The data set 'digits' needs no network."
-    )

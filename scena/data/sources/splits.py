@@ -1,4 +1,4 @@
-"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+test`, and what is taken if nothing is said."""
+"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+test`, and the defaults."""
 
 import logging
 import re
@@ -38,11 +38,7 @@ class _Term(NamedTuple):
 class Splits:
     """The splits of a data set, and dividing them between training and validation.
 
-    Args:
-        counts: the number of samples in each split.
-        seed: of what is kept for validation where there is no split for it.
-        name: of the data set, for messages.
-        labels: the classes of the samples, so that each has its share of what is kept.
+    Without a split for validation a tenth is kept for it, drawn by `seed`; `labels` give each class its share.
     """
 
     def __init__(self, counts: dict[str, int], seed: int, name: str, labels: Labels = lambda split: None) -> None:
@@ -61,7 +57,7 @@ class Splits:
             split: as above. None: the training split to train on, the validation split to validate on. A data set without a
                 validation split is validated on a seeded tenth of its training split, which is then not trained on.
             mode: whether to train or to validate.
-            sides: what a training and its validation read of this data set ("" if nothing is said); None: there is no training.
+            sides: what a training and its validation read of this data set ("" for the default); None: there is no training.
                 Neither gets what the other one has, unless the user named it.
         """
         if mode is PipelineMode.TRAINING:
@@ -78,9 +74,8 @@ class Splits:
         elif self.train is None and self.validation is None and len(self.counts) == 1:
             return self._whole(next(iter(self.counts)))  # a test set on its own
         else:
-            trained = (
-                self._terms(sides[0], known_only=True) if sides and sides[0] else []
-            )  # other data may lack its splits
+            # other data may lack the training's splits
+            trained = self._terms(sides[0], known_only=True) if sides and sides[0] else []
             read, checked = self._divided(trained or None, None)
         self._tell(read, checked, automatic=named is None)
         return checked
@@ -114,11 +109,8 @@ class Splits:
         strata = None if labels is None else np.asarray(labels)[free]
         order = representative_order(len(free), np.random.default_rng([self.seed, count]), strata)
         kept = [(name, np.sort(free[order[:tenth]]))]
-        read = [
-            (term.name, self._without(name, kept) if term.whole and term.name == name else term.places)
-            for term in terms
-        ]
-        return read, kept
+        rest = self._without(name, kept)
+        return [(term.name, rest if term.whole and term.name == name else term.places) for term in terms], kept
 
     def _named(self, split: str | None) -> str | None:
         """A split for validation that was named; None for the automatic one, for which `validation` stands where there is none."""
@@ -129,9 +121,8 @@ class Splits:
 
     def _train_name(self) -> str:
         if self.train is None:
-            raise DataError(
-                f"{self.name} has the splits {', '.join(self.counts)}, none of which is for training: name one (split)."
-            )
+            splits = ", ".join(self.counts)
+            raise DataError(f"{self.name} has the splits {splits}, none of which is for training: name one (split).")
         return self.train
 
     def _without(self, name: str, parts: list[Part]) -> np.ndarray[Any, Any]:
@@ -158,7 +149,7 @@ class Splits:
         )
 
     def _tell(self, train: list[Part], validation: list[Part], automatic: bool) -> None:
-        """Says where the validation samples come from if no split is for them, and if they are trained on."""
+        """Logs where the validation samples come from if they have no split, and warns if they are trained on."""
         total = sum(len(places) for _, places in validation)
         free = sum(len(np.intersect1d(places, self._without(name, train))) for name, places in validation)
         if free < total:
@@ -178,7 +169,7 @@ class Splits:
         return [term for term in terms if not isinstance(term, str)]
 
     def _term(self, text: str) -> _Term | str:
-        """What a part says; if there is no such split, just its name."""
+        """A part as it is written; just its name if there is no such split."""
         found = _PART.match(text)
         if found is None:
             raise DataError(f"A split is written as train, train[:80%] or train[100:200]+test. Received: {text!r}.")

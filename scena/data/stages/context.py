@@ -10,7 +10,7 @@ from scena.data.processor import Step, steps_of, takes_rng
 from scena.data.sample import Sample
 from scena.data.stages.collate import Collator
 from scena.data.stages.feed import Shard, epoch_indices, limited_indices
-from scena.data.stages.mapping import MappingStep, ReuseWatch, Skipped, read_only, reason, user_line
+from scena.data.stages.mapping import MappingStep, ReuseWatch, Skipped, cause, read_only
 from scena.data.stages.rng import SampleRandom
 from scena.data.stages.stages import Chunk, Stage, plan_stages
 from scena.errors import DataError, SampleError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class PipelineContext:
     """Describes one pipeline, and does its part of it in one process.
 
-    The data class makes it, workers make the same from its fields (engines/workers/config.py), and `dataclasses.replace` makes
-    variants: a part of the processors, other settings, another source.
+    The data class creates it, workers create the same from its fields (engines/workers/config.py), and `dataclasses.replace` makes
+    variants: some of the processors, other settings, another source.
     """
 
     mode: PipelineMode
@@ -141,9 +141,7 @@ class PipelineContext:
             try:
                 sample = read(index)
             except Exception as error:
-                failure = SampleError(
-                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{user_line(error)}"
-                )
+                failure = SampleError(f"{type(source).__name__} failed to read sample {index}: {cause(error)}")
                 failure.__cause__ = error
                 self.failed(failure)
                 continue
@@ -156,10 +154,8 @@ class PipelineContext:
     def received(self, sample: Any, index: int) -> Sample:
         """A sample as the source gave it, checked and safe from changes by processors."""
         if not isinstance(sample, Sample):
-            raise DataError(
-                f"{type(self.generator).__name__} must give a Sample(inputs, targets). "
-                f"Received: {type(sample).__name__} for sample {index}."
-            )
+            name, kind = type(self.generator).__name__, type(sample).__name__
+            raise DataError(f"{name} must give a Sample(inputs, targets). Received: {kind} for sample {index}.")
         if sample.index is None:
             sample.index = index
         watch = self._watch
@@ -223,11 +219,8 @@ class PipelineContext:
     def generating(self, step: Step) -> Any:
         """The generating processor of a step, created: itself, its generate(), and whether that takes random numbers."""
         processor = step.params.create(self.data, self.mode)
-        random = takes_rng(processor.generate)
-        generate = processor.generate
-        if self.clock is not None:
-            generate = self.clock.timed_stream(step.name, generate)
-        return processor, generate, random
+        timed = self.clock.timed_stream(step.name, processor.generate) if self.clock is not None else processor.generate
+        return processor, timed, takes_rng(processor.generate)
 
     def failed(self, error: DataError) -> None:
         """A sample failed: skips it, or raises."""

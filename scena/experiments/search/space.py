@@ -13,9 +13,9 @@ from typing import Any
 from scena.errors import ExperimentError
 from scena.params import Params, ParamsError, parse
 from scena.params.cli.command_line import current_tree
-from scena.params.cli.settable import Index
 from scena.params.cli.unknown import unknown_name
-from scena.params.type_kinds import LEAF, peel
+from scena.params.kinds import LEAF, peel
+from scena.params.settable import Index
 
 Value = int | float | str
 MOST_COMBINATIONS = 100_000

@@ -5,6 +5,7 @@ Plain text by argparse into a pipe; on a terminal the same through rich-argparse
 
 import argparse
 import enum
+import operator
 import os
 import re
 import sys
@@ -13,46 +14,32 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from scena.params.cli.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins, walk
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
-from scena.params.selection import CLASS, candidates, class_of, named_choices
-from scena.params.selection import listed as listed_choices
+from scena.params.kinds import CLASS, LEAF, LIST, PARAMS, candidates, class_of, listed, named_choices, peel
+from scena.params.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins, walk
 from scena.params.tree import default_raw
-from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
 
 SCREEN = 40  # flags that can be read at a glance
 WIDEST_CHOICES = 44  # longer lists of choices go into the text of the flag
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
-def help_text(
-    tree: Origins | None,
-    *,
-    usage: str,
-    description: str = "",
-    options: type[Params] | None = None,
-    width: int | None = None,
-    search: Sequence[str] = (),
-) -> str:
+def help_text(tree: Origins | None, *, usage: str, description: str = "", options: type[Params] | None = None,
+              width: int | None = None, search: Sequence[str] = ()) -> str:  # fmt: skip
     """The help text, in colours if standard output is a terminal; with words to search for, the flags that match all of them."""
     formatter: Any = argparse.HelpFormatter
     if sys.stdout.isatty():
         formatter = _rich_formatter()
     columns = width or help_width()
 
-    def sized(prog: str) -> argparse.HelpFormatter:
-        return typing.cast(
-            argparse.HelpFormatter, formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
-        )
+    def sized(prog: str) -> Any:
+        return formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
 
     parser = make_parser(tree, options=options, formatter=sized, search=search)
     if search:
-        found = parser.format_help()
-        others = _other_choices(tree, search) if tree is not None else []
-        return (
-            "\n\n".join(filter(None, [found.rstrip("\n"), *others])) + "\n" if found or others else _not_found(search)
-        )
+        found = [parser.format_help().rstrip("\n"), _other_choices(tree, search) if tree is not None else ""]
+        return "\n\n".join(filter(None, found)) + "\n" if any(found) else _not_found(search)
     top = [f"usage: {usage}", *folded(description, columns - 2)]
     first = _common(tree, sized).format_help() if tree is not None else ""
     return "\n".join([*top, "", *([first] if first else []), parser.format_help()])
@@ -61,6 +48,7 @@ def help_text(
 def folded(text: str, width: int) -> list[str]:
     """The lines of a text with an empty one before it: paragraphs are folded, indented lines stay together with their indent."""
     lines: list[str] = []
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     for paragraph in text.strip().split("\n\n") if text.strip() else ():
         lines.append("")
         parts: list[str] = []
@@ -71,10 +59,8 @@ def folded(text: str, width: int) -> list[str]:
                 parts.append(line.rstrip())
         for part in parts:
             hang = re.match(r" *(?:\S.*? {2,})?", part)
-            indent = " " * (hang.end() if hang else 0)
-            lines += textwrap.wrap(
-                part, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-            )
+            wrapper.subsequent_indent = " " * (hang.end() if hang else 0)
+            lines += wrapper.wrap(part)
     return lines
 
 
@@ -112,9 +98,8 @@ def make_parser(
     if positional := [node for node in own if node.field is not None and node.field.positional]:
         _add_positional(parser.add_argument_group("arguments"), positional)
     first = parser.add_argument_group("options")
-    first.add_argument(
-        "-h", "--help", action="store_true", help="show this help; `--help WORD` shows the flags that match"
-    )
+    text = "show this help; `--help WORD` shows the flags that match"
+    first.add_argument("-h", "--help", action="store_true", help=text)
     flags = [node for node in own if not node.hidden]
     classes = options.__mro__ if options is not None else ()
     # what the command itself declares stands before what it shares with others
@@ -130,12 +115,8 @@ def make_parser(
 
 
 def _empty_parser(formatter: Any) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(
-        usage=argparse.SUPPRESS,
-        formatter_class=formatter or argparse.HelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
+    kind = formatter or argparse.HelpFormatter
+    return argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=kind, allow_abbrev=False, add_help=False)
 
 
 def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
@@ -152,28 +133,26 @@ def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
 def _matches(node: Node, search: Sequence[str]) -> bool:
     """Whether each word is part of one of the flag's names, or begins a word of its help or its choices."""
     text = " ".join([node.field.help if node.field else "", *(value_choices(node) or ())])
-    return all(
-        word.lower().replace("-", "_") in node.name.lower()
-        or re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE)
-        for word in search
-    )
+    named = [word.lower().replace("-", "_") in node.name.lower() for word in search]
+    told = [re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE) is not None for word in search]
+    return all(map(operator.or_, named, told))
 
 
-def _other_choices(tree: Origins, search: Sequence[str]) -> list[str]:
+def _other_choices(tree: Origins, search: Sequence[str]) -> str:
     """A paragraph about flags whose names match, and which exist if other classes are chosen."""
     index = Index(tree.raw, tree.cls)
     owners: dict[tuple[str, str], list[str]] = {}
     for choice in index.nodes:
         if choice.kind.form != PARAMS or choice.hidden:
             continue
-        for option, cls in candidates(choice.kind, choice.field).items():
-            for node in walk(default_raw(cls, choice.kind, choice.field), cls, choice.names, choice.kind):
+        for option, cls in candidates(*choice.choice).items():
+            for node in walk(default_raw(cls, *choice.choice), cls, choice.names, choice.kind):
                 own = node.name.removeprefix(choice.name)
                 named = all(word.lower().replace("-", "_") in own for word in search)
                 if named and not node.hidden and not index.get(node.name):
                     owners.setdefault((node.name, choice.name), []).append(option)
     lines = [f"  --{name}: with --{choice} {' or '.join(options)}" for (name, choice), options in owners.items()]
-    return ["\n".join(["with another choice:", *lines])] if lines else []
+    return "\n".join(["with another choice:", *lines]) if lines else ""
 
 
 def _not_found(search: Sequence[str]) -> str:
@@ -189,9 +168,7 @@ def _add_positional(group: Any, nodes: list[Node]) -> None:
 
 
 def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
-    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its
-    group.
-    """
+    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its group."""
     found: dict[str, list[Node]] = {}
     owners: dict[str, list[Node]] = {}
     for node in Index(tree.raw, tree.cls).nodes:
@@ -216,13 +193,13 @@ def is_choice(node: Node) -> bool:
     """Whether there is anything to choose: another class, or None. An item's class is chosen by the flag of its list."""
     if node.cls is None:
         return False
-    return node.kind.form != PARAMS or node.kind.optional or len(listed_choices(node.kind, node.field)) > 1
+    return node.kind.form != PARAMS or node.kind.optional or len(listed(*node.choice)) > 1
 
 
 def _heading(name: str, owners: list[Node], tree: Origins) -> tuple[str, str]:
     if not name:
         return "parameters", _first_paragraph(tree.cls)
-    classes = [cls for node in owners if (cls := class_of(node.value, node.kind, node.field)) is not None]
+    classes = [cls for node in owners if (cls := class_of(node.value, *node.choice)) is not None]
     chosen = [node.value[CLASS] for node in owners if is_choice(node)]
     title = f"{name} ({', '.join(chosen)})" if chosen else name
     return title, " ".join(dict.fromkeys(text for cls in classes if (text := _first_paragraph(cls))))
@@ -257,7 +234,7 @@ def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
 def value_choices(node: Node) -> list[str] | None:
     """The words that can follow a flag, where they can be listed."""
     if node.kind.form != LEAF:
-        names = listed_choices(node.kind, node.field)
+        names = listed(*node.choice)
         return [*names, "None"] if node.kind.optional else names
     if node.field is not None and (choices := named_choices(node.field)) is not None:
         words = [str(leaf_to_raw(choice)) for choice in choices]
@@ -284,26 +261,30 @@ def _choices_of_type(hint: Any) -> list[str]:
 def _values(node: Node) -> tuple[Any, Any]:
     """(metavar, nargs) as argparse wants them."""
     if node.kind.form != LEAF:
-        names = listed_choices(node.kind, node.field) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
-        listed = "{" + ",".join(names) + "}"
-        metavar = listed if names and len(listed) <= WIDEST_CHOICES else "CLASS"
+        names = listed(*node.choice) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
+        metavar = _in_braces(names) or "CLASS"
         if node.kind.form == PARAMS:
             return metavar, None
         return (metavar if node.kind.form == LIST else f"NAME={metavar}"), "*"
     alternatives = peel(node.hint)[0]
     one = alternatives[0] if len(alternatives) == 1 else None
     origin, arguments = typing.get_origin(one) or one, typing.get_args(one)
-    choices = value_choices(node)
     if one is bool:
         return "BOOL", "?"
-    listed = "{" + ",".join(choices) + "}" if choices else ""
+    shown = _in_braces(value_choices(node) or [])
     if origin is tuple and arguments and arguments[-1] is not ...:
         return tuple(_word(argument) for argument in arguments), len(arguments)
     if origin in (list, set, frozenset, tuple):
-        return listed if 0 < len(listed) <= WIDEST_CHOICES else _word(arguments[0] if arguments else Any), "*"
+        return shown or _word(arguments[0] if arguments else Any), "*"
     if origin is dict:
         return f"NAME={_word(arguments[1] if arguments else Any)}", "*"
-    return listed if 0 < len(listed) <= WIDEST_CHOICES else _word(node.hint), None
+    return shown or _word(node.hint), None
+
+
+def _in_braces(names: list[str]) -> str:
+    """{A,B}, or nothing if that is too wide."""
+    text = "{" + ",".join(names) + "}"
+    return text if names and len(text) <= WIDEST_CHOICES else ""
 
 
 _WORDS: dict[Any, str] = {bool: "BOOL", int: "INT", float: "FLOAT", str: "TEXT", Any: "VALUE"}
@@ -340,11 +321,8 @@ def _explained(node: Node, tree: Origins | None) -> str:
         notes.append("one device only")
     origin = tree.get(node.path) if tree is not None else DEFAULT
     value = _shown_value(node)
-    if (
-        node.value is None
-        and field is not None
-        and (field.required or (not node.kind.optional and field.default is UNSET))
-    ):
+    needed = field is not None and (field.required or (not node.kind.optional and field.default is UNSET))
+    if node.value is None and needed:
         notes.append("required")
     elif origin == DEFAULT:
         if not (node.value in (None, [], {}) and "default: " in text):  # the text says what happens then

@@ -3,18 +3,19 @@
 Both hold what differs from a default, so that reading them over that default gives the same params object again.
 """
 
+import json
+import re
 import shlex
 from typing import Any
 
 from scena.errors import ParamsError
-from scena.params.cli.settable import COMMAND_LINE, Index, Node, Origins, Path
 from scena.params.cli.words import to_words
 from scena.params.declare import Field, Params
-from scena.params.files.overlay import Entry, is_merged, merge_into
-from scena.params.files.yaml_writer import Leaf, write
-from scena.params.selection import CLASS, class_of
+from scena.params.files.entries import Entry
+from scena.params.files.overlay import is_merged, merge_into
+from scena.params.kinds import CLASS, LEAF, LIST, PARAMS, Kind, candidates, class_of, kind_of
+from scena.params.settable import COMMAND_LINE, Index, Node, Origins, Path
 from scena.params.tree import default_raw, to_raw
-from scena.params.type_kinds import LEAF, LIST, PARAMS, Kind, kind_of
 
 
 def dump_words(params: Params, default: Params | None = None) -> list[str]:
@@ -104,11 +105,9 @@ class _Writer:
         for name, field in cls.__params__.items():
             inner = kind_of(hints[name])
             value, before = raw.get(name), base.get(name) if base is not None else None
-            place, key = (
-                (self.root, field.flat if isinstance(field.flat, str) else name)
-                if field.flat and not in_item
-                else (own, name)
-            )
+            place, key = own, name
+            if field.flat and not in_item:
+                place, key = self.root, field.flat if isinstance(field.flat, str) else name
             if inner.form == PARAMS:
                 self.object(value, before, inner, field, place, key, own, in_item)
             elif inner.form == LEAF:
@@ -159,11 +158,8 @@ class _Writer:
 
     def entries(self, value: dict[str, Any], before: dict[str, Any], kind: Kind, field: Field) -> dict[str, Any]:
         """What changes a dict of params objects; None removes an entry."""
-        changed = {
-            name: self.item(item, before.get(name), kind, field)
-            for name, item in value.items()
-            if self.full or item != before.get(name)
-        }
+        new = {name: item for name, item in value.items() if self.full or item != before.get(name)}
+        changed = {name: self.item(item, before.get(name), kind, field) for name, item in new.items()}
         return {**changed, **{name: Leaf(None, "") for name in before if name not in value}}
 
 
@@ -176,8 +172,6 @@ def _class(value: Any, kind: Kind, field: Field) -> type[Params]:
 
 def has_choice(kind: Kind, field: Field) -> bool:
     """Whether a user can choose a class for the field."""
-    from scena.params.selection import candidates
-
     return kind.optional or len(candidates(kind, field)) > 1
 
 
@@ -191,3 +185,81 @@ def _leaf(value: Any, before: Any, kind: Kind) -> Any:
     if not isinstance(value, dict) or not isinstance(before, dict) or not is_merged(kind):
         return value
     return {**value, **{name: None for name in before if name not in value}}
+
+
+_PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*")
+# words that YAML 1.1 or 1.2 does not read as text
+_SPECIAL = frozenset("null none ~ true false yes no on off y n .inf .nan - . ..".split())
+
+
+class Leaf:
+    """A value to write in one line, and the comment beside it."""
+
+    __slots__ = ("comment", "value")
+
+    def __init__(self, value: Any, comment: str = "") -> None:
+        self.value, self.comment = value, comment
+
+    def text(self) -> str:
+        """The value and its comment."""
+        comment = f"  # {' '.join(self.comment.split())}" if self.comment else ""
+        return f"{flow(self.value)}{comment}"
+
+
+def write(data: dict[str, Any]) -> str:
+    """Nested dicts and lists of Leafs as the text of a YAML file."""
+    return "\n".join(_mapping(data, "")) + "\n" if data else "{}\n"
+
+
+def _mapping(data: dict[str, Any], indent: str) -> list[str]:
+    lines = []
+    for key, value in data.items():
+        name = f"{indent}{flow(key)}:"
+        if isinstance(value, Leaf):
+            lines.append(f"{name} {value.text()}")
+        elif isinstance(value, list):
+            lines.append(name)
+            for item in value:
+                lines += _item(item, f"{indent}  ")
+        elif value:
+            lines += [name, *_mapping(value, f"{indent}  ")]
+        else:
+            lines.append(f"{name} {{}}")
+    return lines
+
+
+def _item(item: Any, indent: str) -> list[str]:
+    if isinstance(item, Leaf):
+        return [f"{indent}- {item.text()}"]
+    lines = _mapping(item, f"{indent}  ")
+    return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
+
+
+def flow(value: Any) -> str:
+    """A plain value in one line."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, float) and value - value != 0:
+        return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
+    return json.dumps(value)
+
+
+def _text(text: str) -> str:
+    number = re.match(r"\.\d|\.(inf|nan)", text, re.IGNORECASE)
+    if _PLAIN.fullmatch(text) and text.lower() not in _SPECIAL and not number:
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else _escape(char) for char in quoted)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if 0xD800 <= code < 0xE000:
+        raise ParamsError(
+            f"The text has a character that is not valid Unicode, U+{code:04X}: it cannot be written to a file."
+        )
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

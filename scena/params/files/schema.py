@@ -1,8 +1,7 @@
 """A JSON schema (draft 2020-12) of the files that a tree reads, so that editors complete and check them.
 
-It knows every class that can be chosen. It is a little more generous than `build`: which class a mapping without
-`class`
-means depends on what the file is laid over, so the fields of each class that can stand there are accepted.
+It knows every class that can be chosen. It is a little more generous than `build`: which class a mapping without `class` means
+depends on what the file is laid over, so the fields of each class that can stand there are accepted.
 """
 
 import enum
@@ -14,17 +13,15 @@ from scena.errors import ParamsError
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Field, Params, short_name
 from scena.params.files.files import EXTENDS
-from scena.params.selection import CLASS, candidates, full_name, named_choices
+from scena.params.kinds import CLASS, DICT, LEAF, PARAMS, Kind, candidates, full_name, kind_of, named_choices, peel
 from scena.params.tree import value_to_raw
-from scena.params.type_kinds import DICT, LEAF, PARAMS, Kind, kind_of, peel
 
 Schema = dict[str, Any]
+Place = tuple[Kind, Any, Field]
 
 
 def json_schema(tree: Params | type[Params], title: str = "") -> Schema:
-    """The schema of a file of parameters for `tree`, a params object or class: its own names at the top, or named
-    sets.
-    """
+    """The schema of a file of parameters for `tree`, a params object or class: its own names at the top, or named sets."""
     cls = tree if isinstance(tree, type) else type(tree)
     maker = _Maker()
     root = maker.root_properties(cls)
@@ -59,23 +56,19 @@ class _Maker:
 
     def root_properties(self, cls: type[Params]) -> dict[str, Schema]:
         """The names at the top of a file: the fields of the root, and every flat field below it."""
-        found: dict[str, list[tuple[Kind, Any, Field]]] = {}
+        found: dict[str, list[Place]] = {}
         self._flat_fields(cls, kind_of(cls), found, set())
         properties = self.properties(cls, kind_of(cls))
         for name, places in found.items():
             schemas = [self.value(kind, hint, field) for kind, hint, field in places]
             if name in properties:
                 schemas.append(properties[name])
-            distinct = list({str(one): one for one in schemas}.values())
+            distinct = _distinct(schemas)
             shared = len(distinct) > 1 and all(kind.form == PARAMS for kind, _, _ in places)
-            properties[name] = (
-                self._shared(places) if shared else distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-            )
+            properties[name] = self._shared(places) if shared else _any_of(distinct)
         return properties
 
-    def _flat_fields(
-        self, cls: type[Params], kind: Kind, found: dict[str, list[tuple[Kind, Any, Field]]], seen: set[type]
-    ) -> None:
+    def _flat_fields(self, cls: type[Params], kind: Kind, found: dict[str, list[Place]], seen: set[type]) -> None:
         if cls in seen:
             return
         seen.add(cls)
@@ -89,7 +82,7 @@ class _Maker:
                 for option in _options(inner, field).values():
                     self._flat_fields(option, inner, found, seen)
 
-    def _shared(self, places: list[tuple[Kind, Any, Field]]) -> Schema:
+    def _shared(self, places: list[Place]) -> Schema:
         """Several params objects under one name: one mapping may set the fields of all of them."""
         names: list[str] = []
         properties: dict[str, list[Schema]] = {}
@@ -100,9 +93,7 @@ class _Maker:
                 names.append(option)
                 for name, one in self.properties(cls, kind).items():
                     properties.setdefault(name, []).append(one)
-        merged = {
-            name: _any_of(list({str(one): one for one in schemas}.values())) for name, schemas in properties.items()
-        }
+        merged = {name: _any_of(_distinct(schemas)) for name, schemas in properties.items()}
         merged[CLASS] = {"enum": sorted(set(names))}
         mapping = {"type": "object", "properties": merged, "additionalProperties": False}
         return _any_of([{"enum": sorted(set(names))}, mapping, *([{"type": "null"}] if optional else [])])
@@ -197,6 +188,10 @@ def _insert(properties: dict[str, Schema], names: list[str], own: Schema) -> Non
         properties[names[0]] = {"type": "object", "properties": below, "additionalProperties": False}
 
 
+def _distinct(schemas: list[Schema]) -> list[Schema]:
+    return list({str(one): one for one in schemas}.values())
+
+
 def _any_of(forms: list[Schema]) -> Schema:
     return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
@@ -219,10 +214,8 @@ def _leaf(hint: Any, field: Field) -> Schema:
         many = any((typing.get_origin(one) or one) in (list, set, frozenset, tuple) for one in alternatives)
         forms = [{"type": "array", "items": allowed}] if many else [allowed]
     else:
-        forms = [
-            _one(alternative, {_BOUNDS[name]: bound for name, bound in field.bounds.items()})
-            for alternative in alternatives
-        ]
+        bounds = {_BOUNDS[name]: bound for name, bound in field.bounds.items()}
+        forms = [_one(alternative, bounds) for alternative in alternatives]
     return _any_of(forms + [{"type": "null"}] * optional)
 
 
@@ -241,15 +234,11 @@ def _one(hint: Any, bounds: Schema) -> Schema:
     if kind is dict:
         item = _hint(arguments[1], bounds) if arguments else {}
         return {"type": "object", "additionalProperties": {"anyOf": [item, {"type": "null"}]}}
-    if isinstance(kind, type) and hasattr(kind, "from_param"):
-        return {}
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+    if not isinstance(kind, type):
+        raise ParamsError(f"The type {hint!r} cannot be a parameter.")
+    if issubclass(kind, enum.Enum) and not hasattr(kind, "from_param"):
         return {"enum": list(dict.fromkeys([*(leaf_to_raw(member) for member in kind), *kind.__members__]))}
-    if isinstance(kind, type) and issubclass(kind, os.PathLike):
-        return {"type": "string"}
-    if isinstance(kind, type):
-        return {}
-    raise ParamsError(f"The type {hint!r} cannot be a parameter.")
+    return {"type": "string"} if issubclass(kind, os.PathLike) and not hasattr(kind, "from_param") else {}
 
 
 def _hint(hint: Any, bounds: Schema) -> Schema:

@@ -6,8 +6,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.data.batch import Cursor
-from scena.data.stream import BatchStream
+from scena.data.batch import BatchStream, Cursor
 from scena.errors import TrainingError, TrainingInterrupted
 from scena.training.distribution.control_channel import Command, ControlChannel
 from scena.training.distribution.replica_group import train_block, validate

@@ -162,7 +162,7 @@ def test_a_data_service_gives_the_same_batches_in_the_same_order(folder: Path, w
 
 @pytest.mark.long
 def test_a_service_that_lost_a_worker_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import scena.data.tensorflow.service as service
+    import scena.data.tensorflow.interleaved as service
 
     monkeypatch.setattr(service.served, "__defaults__", (8.0,))
     with (

@@ -40,11 +40,7 @@ class NotImportableError(DataError):
 
 
 def stored_context(context: PipelineContext) -> dict[str, Any]:
-    """The fields of a context as plain values.
-
-    Raises:
-        NotImportableError: a worker cannot import a class that it needs.
-    """
+    """The fields of a context as plain values; raises NotImportableError if a worker cannot import a class that it needs."""
     fields = [field.name for field in dataclasses.fields(context) if field.name not in STAYS]
     return {name: _stored(getattr(context, name)) for name in fields if name != "source" or not context.main_source}
 
@@ -132,8 +128,7 @@ def notebook_path() -> list[str]:
 def notebook_module(names: list[str]) -> str:
     """Writes a module that defines these classes of the notebook, and returns its name.
 
-    Raises:
-        NotImportableError: a class uses something that a worker cannot have; the message names it.
+    Raises NotImportableError if a class uses something that a worker cannot have.
     """
     lines: dict[str, str] = {}  # name -> an import or a plain value
     found: dict[str, tuple[int, int, str]] = {}  # name -> cell, line, source

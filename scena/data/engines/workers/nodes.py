@@ -67,12 +67,7 @@ class Entry:
 
 
 class Dispatcher:
-    """Gives tasks to workers and takes their results; what all nodes share.
-
-    Args:
-        pool: the workers and the slots.
-        skip: receives the samples that workers skipped.
-    """
+    """Gives tasks to workers and takes their results; all nodes share it. `skip` receives the samples that workers skipped."""
 
     def __init__(self, pool: WorkerPool, skip: Callable[[list[str]], None]) -> None:
         self.generation = pool.next_generation()
@@ -163,12 +158,7 @@ class Queue:
 
 
 class FinalQueue(Queue):
-    """Batches that wait for the consumer, in order, and the ends of epochs between them.
-
-    Args:
-        dispatcher: knows the workers and the slots.
-        prefetch: batches that are prepared ahead.
-    """
+    """Batches that wait for the consumer, in order, and the ends of epochs between them."""
 
     def __init__(self, dispatcher: Dispatcher, prefetch: int) -> None:
         super().__init__(dispatcher.slots)

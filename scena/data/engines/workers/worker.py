@@ -26,9 +26,8 @@ from scena.data.engines.workers.memory import (
     unpack_indices,
 )
 from scena.data.stages.context import PipelineContext
-from scena.data.stages.parallel_stage import ParallelStage
+from scena.data.stages.running import ParallelStage, StreamStage
 from scena.data.stages.stages import Chunk
-from scena.data.stages.stream_stage import StreamStage
 
 FLUSH_SECONDS = 0.002
 FLUSH_BYTES = 1 << 20

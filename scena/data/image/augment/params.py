@@ -30,9 +30,7 @@ class NormalizeParams(OperationParams, builds=".operations:Normalize"):
 
     mean: list[float] = param(IMAGENET_MEAN, help="mean of each channel, of values from 0 to 1")
     std: list[float] = param(IMAGENET_STD, gt=0, help="standard deviation of each channel")
-    info: Location | None = param(
-        None, help="take both from the info file of a data set written by `scena records write`"
-    )
+    info: Location | None = param(None, help="take both from the info file that `scena records write` wrote")
 
 
 class ColorJitterParams(OperationParams, builds=".operations:ColorJitter"):
@@ -41,7 +39,7 @@ class ColorJitterParams(OperationParams, builds=".operations:ColorJitter"):
     brightness: float = param(0.2, ge=0, le=1, help="adds at most this share of the range of values, or subtracts it")
     contrast: list[float] = param([0.8, 1.2], ge=0, help="range of the factor around each channel's mean")
     saturation: list[float] = param([0.8, 1.2], ge=0, help="range of the factor of the distance from grey")
-    hue: float = param(0.05, ge=0, le=0.5, help="turns colours by at most this share of the colour circle")
+    hue: float = param(0.05, ge=0, le=0.5, help="rotates colours by at most this share of the colour circle")
     clip: bool = param(True, help="clip the result to 0..255")
 
     def __post_init__(self) -> None:
@@ -52,29 +50,29 @@ class ColorJitterParams(OperationParams, builds=".operations:ColorJitter"):
 class RandomHorizontalFlipParams(OperationParams, builds=".operations:RandomHorizontalFlip"):
     """Mirrors left and right."""
 
-    probability: float = param(0.5, ge=0, le=1, help="how often")
+    probability: float = param(0.5, ge=0, le=1, help="the share of images that are flipped")
 
 
 class RandomVerticalFlipParams(OperationParams, builds=".operations:RandomVerticalFlip"):
     """Mirrors top and bottom."""
 
-    probability: float = param(0.5, ge=0, le=1, help="how often")
+    probability: float = param(0.5, ge=0, le=1, help="the share of images that are flipped")
 
 
 class RandomRotateParams(OperationParams, builds=".operations:RandomRotate"):
-    """Turns by a random angle around the middle; the size stays."""
+    """Rotates by a random angle around the centre; the size stays."""
 
-    angle: float = param(15.0, ge=0, le=180, help="at most so many degrees in either direction")
+    angle: float = param(15.0, ge=0, le=180, help="the largest angle in degrees, in either direction")
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
-    fill: float = param(0.0, ge=0, le=255, help="the value of what comes from outside of the image")
+    fill: float = param(0.0, ge=0, le=255, help="the value of pixels from outside of the image")
 
 
 class RandomRotate90Params(OperationParams, builds=".operations:RandomRotate90"):
-    """Turns by 0, 90, 180 or 270 degrees."""
+    """Rotates by 0, 90, 180 or 270 degrees."""
 
 
 class RandomCropParams(OperationParams, builds=".operations:RandomCrop"):
-    """Cuts out a random part of a fixed size."""
+    """Crops a random part of a fixed size."""
 
     size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width")
 
@@ -83,12 +81,10 @@ class RandomCropParams(OperationParams, builds=".operations:RandomCrop"):
 
 
 class CentralCropParams(OperationParams, builds=".operations:CentralCrop"):
-    """Cuts out the middle and scales it."""
+    """Crops the centre and scales it."""
 
     proportion: float = param(0.875, gt=0, le=1, help="the share of height and width that is kept")
-    size: list[int] | None = param(
-        None, ge=1, le=20_000, help="height and width to scale the part to; default: as it is"
-    )
+    size: list[int] | None = param(None, ge=1, le=20_000, help="height and width of the result; default: not scaled")
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
 
     def __post_init__(self) -> None:
@@ -96,7 +92,7 @@ class CentralCropParams(OperationParams, builds=".operations:CentralCrop"):
 
 
 class RandomCropThenResizeParams(OperationParams, builds=".operations:RandomCropThenResize"):
-    """Cuts out a random part of random size and aspect ratio and scales it."""
+    """Crops a random part of random size and aspect ratio, and scales it."""
 
     size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width of the result")
     scale: list[float] = param([0.08, 1.0], gt=0, le=1, help="range of the share of the area that is kept")
@@ -120,10 +116,10 @@ class ResizeParams(OperationParams, builds=".operations:Resize"):
 
 
 class ResizeThenRandomCropParams(OperationParams, builds=".operations:ResizeThenRandomCrop"):
-    """Scales to a fixed size and cuts out a random part of it."""
+    """Scales to a fixed size and crops a random part of it."""
 
     size: list[int] = param([256, 256], ge=1, le=20_000, help="height and width to scale to")
-    crop_size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width of the part")
+    crop_size: list[int] = param([224, 224], ge=1, le=20_000, help="height and width of the crop")
     interpolation: str = param("bilinear", choices=["bilinear", "nearest"], help="how values between pixels are made")
 
     def __post_init__(self) -> None:
@@ -134,19 +130,19 @@ class ResizeThenRandomCropParams(OperationParams, builds=".operations:ResizeThen
 
 
 class TranslateParams(OperationParams, builds=".operations:Translate"):
-    """Moves the image by whole pixels at random; the size stays."""
+    """Shifts the image by whole pixels at random; the size stays."""
 
-    width: float = param(0.1, ge=0, lt=1, help="at most by this share of the width, to the left or right")
-    height: float = param(0.1, ge=0, lt=1, help="at most by this share of the height, up or down")
+    width: float = param(0.1, ge=0, lt=1, help="the largest shift to the left or right, as a share of the width")
+    height: float = param(0.1, ge=0, lt=1, help="the largest shift up or down, as a share of the height")
     padding: str = param("reflect", choices=["constant", "reflect", "symmetric"], help="what appears at the border")
-    fill: float = param(0.0, ge=0, le=255, help="the value of what appears (constant)")
+    fill: float = param(0.0, ge=0, le=255, help="the value at the border (constant)")
 
 
 class CutoutParams(OperationParams, builds=".operations:Cutout"):
-    """Paints a square over a random place inside of the image."""
+    """Fills a square at a random position of the image."""
 
     length: int = param(16, ge=1, help="the side of the square in pixels")
-    fill: float = param(0.0, ge=0, le=255, help="its value")
+    fill: float = param(0.0, ge=0, le=255, help="the value of its pixels")
 
 
 class PadParams(OperationParams, builds=".operations:Pad"):
@@ -184,20 +180,16 @@ class ImagePipelineParams(DataPipelineParams):
         help="python: any source and processor, in worker processes; tf.data: image records by index, in TensorFlow's threads; "
         "tf.data.interleave: several files at a time in order, shuffled within shuffle_buffer_size (default: 256 MB of records)",
     )
-    data_service: str | None = param(
-        None, help="host:port of `scena data-service`, whose workers make the batches (engine tf.data.interleave)"
-    )
+    data_service: str | None = param(None, help="host:port of `scena data-service`, which then makes the batches")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.data_service is not None and self.engine != "tf.data.interleave":
-            raise ParamsError(
-                f"data_service needs --train.engine tf.data.interleave: others run Python here. Received: engine {self.engine}"
-            )
+            raise ParamsError(f"data_service needs --train.engine tf.data.interleave. Received: engine {self.engine}")
 
 
 class ImageDataParams(DataBaseParams, builds="scena.data.image.database:ImageData"):
-    """Images of one size and their class. What augmentations leave at another size is scaled."""
+    """Images of one size and their class. Images that augmentations leave at another size are scaled."""
 
     image_shape: list[int] = param([224, 224, 3], ge=1, help="height, width and channels (3 or 1) of the model's input")
 

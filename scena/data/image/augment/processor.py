@@ -17,7 +17,7 @@ from scena.errors import DataError
 
 
 def decode_image(data: bytes, channels: int = 3) -> np.ndarray:
-    """An encoded image as an array (height, width, channels) of 8-bit values, turned as its EXIF orientation says."""
+    """An encoded image as an array (height, width, channels) of 8-bit values, rotated by its EXIF orientation."""
     try:
         with Image.open(io.BytesIO(data)) as file:
             image: Image.Image = file
