@@ -93,13 +93,8 @@ class Batch:
 class BatchStream:
     """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
 
-    def __init__(
-        self,
-        context: "PipelineContext",
-        batches: Generator[Batch, None, None],
-        cursor: Cursor,
-        closed: Callable[[], None],
-    ) -> None:
+    def __init__(self, context: "PipelineContext", batches: Generator[Batch, None, None], cursor: Cursor,
+                 closed: Callable[[], None]) -> None:  # fmt: skip
         self._context = context
         self._skipped_before = len(context.skipped.identities) if context.skipped else 0
         self._batches = batches

@@ -101,9 +101,8 @@ class DataPipeline:
         by_index = self._context.can_shard and self.params.engine == "python"
         divided = self._shard is not None and by_index and not whole
         self._context.shard = self._shard if divided else None
-        engine = (
-            self._idle.pop() if self._idle else self._transformed(find("Engine", self.params.engine)(self._context))
-        )
+        create = find("Engine", self.params.engine)
+        engine = self._idle.pop() if self._idle else self._transformed(create(self._context))
         batches = self._changed(engine.batches(cursor, repeat))
         if self._shard is not None and not divided:
             batches = cut(batches, self._shard)
@@ -199,14 +198,8 @@ class SamplePipeline:
     Example: `params.pre_proc.create(DataPipelineParams(limit=100), params).apply(samples)`
     """
 
-    def __init__(
-        self,
-        params: DataProcessorPipelineParams,
-        pipeline_params: DataPipelineParams,
-        data_params: DataBaseParams,
-        mode: PipelineMode = PipelineMode.PREDICTION,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, params: DataProcessorPipelineParams, pipeline_params: DataPipelineParams, data_params: DataBaseParams,
+                 mode: PipelineMode = PipelineMode.PREDICTION, seed: int = 0) -> None:  # fmt: skip
         self.params = params
         self.mode = mode
         self.pipeline_params = pipeline_params

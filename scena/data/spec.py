@@ -63,12 +63,11 @@ class ArraySpec:
         if array.dtype != self.dtype:
             array = self._cast(array)
         shape = array.shape
-        if shape != self.shape and not self._matches(shape):
-            raise ValueError("shape")
+        if shape != self.shape:
+            fits = (wanted in (None, size) for wanted, size in zip(self.shape, shape, strict=False))
+            if len(shape) != self.rank or not all(fits):
+                raise ValueError("shape")
         return array
-
-    def _matches(self, shape: tuple[int, ...]) -> bool:
-        return len(shape) == self.rank and all(w is None or w == r for w, r in zip(self.shape, shape, strict=True))
 
     def _cast(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         wanted, received = self.dtype, array.dtype

@@ -28,7 +28,7 @@ class Mismatch(Exception):  # noqa: N818
 
 
 def shown(value: Any, limit: int = 120) -> str:
-    """A value as an error shows it, shortened if need be."""
+    """A value as an error shows it, shortened if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number with more than 4300 digits
@@ -57,7 +57,7 @@ def _any_of(raw: Any, alternatives: tuple[Any, ...], optional: bool) -> Any:
     for hint in alternatives:  # the exact type first, so that True stays a bool and "5" a text
         if raw.__class__ is hint:
             return raw
-    for hint in sorted(alternatives, key=_specificity):
+    for hint in sorted(alternatives, key=lambda a: _SPECIFIC.index(a) if a in _SPECIFIC else 3 + (a is str)):
         try:
             return _one(raw, hint)
         except Mismatch:
@@ -67,9 +67,7 @@ def _any_of(raw: Any, alternatives: tuple[Any, ...], optional: bool) -> Any:
     raise Mismatch(describe(typing.Union[(*alternatives, type(None))] if optional else typing.Union[alternatives]), raw)  # noqa: UP007
 
 
-def _specificity(hint: Any) -> int:
-    order = (bool, int, float)
-    return order.index(hint) if hint in order else len(order) + (hint is str or hint is os.PathLike)
+_SPECIFIC = [bool, int, float]
 
 
 def _one(raw: Any, hint: Any) -> Any:

@@ -7,13 +7,13 @@ can be chosen, and those that installed plugins declare by that name (`scena.plu
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from scena.errors import ParamsError, did_you_mean
 from scena.params.declare import Field, Params, resolve_hints, short_name, subclasses
 from scena.plugins import PluginError, added, load
 
-LEAF, PARAMS, LIST, DICT = "leaf", "params", "list", "dict"
+Form = Literal["leaf", "params", "list", "dict"]
 CLASS = "class"  # the key of the class name in raw trees and files; a Python keyword, so no field can have this name
 
 
@@ -22,13 +22,13 @@ class Kind:
 
     __slots__ = ("aliases", "bases", "container", "form", "hint", "optional")
 
-    def __init__(self, form: str, hint: Any, optional: bool, bases: tuple[type[Params], ...] = (), container: type = list,
+    def __init__(self, form: Form, hint: Any, optional: bool, bases: tuple[type[Params], ...] = (), container: type = list,
                  aliases: Mapping[type[Params], Any] | None = None) -> None:  # fmt: skip
-        self.form = form  # LEAF, PARAMS, LIST or DICT
+        self.form = form
         self.hint = hint  # without Optional and Annotated
         self.optional = optional
         self.bases = bases  # the params classes whose subclasses may stand here
-        self.container = container  # list or tuple, for LIST
+        self.container = container  # list or tuple, for a list
         self.aliases = aliases or {}  # `Base[Argument]` for each generic base
 
     def hints_of(self, cls: type[Params]) -> dict[str, Any]:
@@ -81,14 +81,16 @@ def _params_class(hint: Any) -> type[Params] | None:
 
 def _analyse(hint: Any) -> Kind:
     alternatives, optional = peel(hint)
-    form, container, items = PARAMS, list, alternatives
+    form: Form = "params"
+    container, items = list, alternatives
     if len(alternatives) == 1:
         origin, arguments = typing.get_origin(alternatives[0]), typing.get_args(alternatives[0])
         if arguments and origin in (list, tuple, dict):
             inner, item_optional = peel(arguments[-1] if arguments[-1] is not ... else arguments[0])
             fixed = origin is tuple and (len(arguments) != 2 or arguments[1] is not ...)
             if not (item_optional or fixed or (origin is dict and arguments[0] is not str)):
-                form, container, items = (DICT if origin is dict else LIST), origin, inner
+                form = "dict" if origin is dict else "list"
+                container, items = origin, inner
     bases = [cls for cls in map(_params_class, items) if cls is not None]
     if bases and len(bases) == len(items):
         aliases = {base: item for base, item in zip(bases, items, strict=True) if base is not item}
@@ -99,7 +101,7 @@ def _analyse(hint: Any) -> Kind:
             "tuple[Cls, ...] or in dict[str, Cls]; give deeper structure a params class of its own."
         )
     leaf = Any if not alternatives else alternatives[0] if len(alternatives) == 1 else typing.Union[alternatives]  # noqa: UP007
-    return Kind(LEAF, leaf, optional)
+    return Kind("leaf", leaf, optional)
 
 
 def _contains_params(hint: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from scena.errors import ParamsError
 from scena.params.declare import Field, Params
-from scena.params.kinds import CLASS, DICT, LEAF, LIST, PARAMS, Kind, class_of, kind_of
+from scena.params.kinds import CLASS, Kind, class_of, kind_of
 
 Path = tuple[str | int, ...]  # keys from the root of a raw tree
 
@@ -64,11 +64,11 @@ def _walk_object(raw: dict[str, Any], cls: type[Params], kind: Kind, prefixes: t
         node = Node(names, (*path, name), raw, name, inner, hint, field, cls, secret, prefixes[0])
         raw.setdefault(name, None)
         yield node
-        if inner.form == PARAMS:
+        if inner.form == "params":
             yield from _walk_value(node, (*prefixes, *names) if field.inline else names, in_item)
-        elif inner.form == LIST and node.value:
+        elif inner.form == "list" and node.value:
             yield from _walk_items(node, list(enumerate(node.value)))
-        elif inner.form == DICT and node.value:
+        elif inner.form == "dict" and node.value:
             yield from _walk_items(node, list(node.value.items()))
 
 
@@ -85,7 +85,7 @@ def _walk_items(node: Node, items: list[tuple[Any, Any]]) -> Iterator[Node]:
         if isinstance(key, int) and class_name is not None and classes.count(class_name) == 1:
             keys.insert(0, class_name)  # by class name where that is unique, by index always
         names = tuple(f"{name}.{own}" for own in keys for name in node.names)
-        kind = Kind(PARAMS, node.kind.hint, False, node.kind.bases, aliases=node.kind.aliases)
+        kind = Kind("params", node.kind.hint, False, node.kind.bases, aliases=node.kind.aliases)
         path = (*node.path, key)
         item = Node(names, path, node.value, key, kind, node.hint, node.field, None, node.hidden, node.name)
         yield item
@@ -110,7 +110,7 @@ class Index:
         self.by_name: dict[str, list[Node]] = {}
         for node in self.nodes:
             same = self.by_name.setdefault(node.names[0], [])
-            if same and LEAF in (node.kind.form, same[0].kind.form):
+            if same and "leaf" in (node.kind.form, same[0].kind.form):
                 raise ParamsError(
                     f"--{node.name} is declared twice: by {_declared(same[0])} and by {_declared(node)}; rename one of them, or give it "
                     'another name with param(flat="…").'

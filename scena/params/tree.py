@@ -12,19 +12,7 @@ from typing import Any, TypeVar
 from scena.errors import ParamsError, did_you_mean
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
-from scena.params.kinds import (
-    CLASS,
-    DICT,
-    LEAF,
-    LIST,
-    PARAMS,
-    Kind,
-    class_of,
-    kind_of,
-    name_of,
-    named_choices,
-    unknown_class,
-)
+from scena.params.kinds import CLASS, Kind, class_of, kind_of, name_of, named_choices, unknown_class
 from scena.params.settable import Path, Where
 
 P = TypeVar("P", bound=Params)
@@ -48,16 +36,16 @@ def value_to_raw(value: Any, hint: Any, field: Field | None) -> Any:
     """One field's value as JSON-able data."""
     kind = kind_of(hint)
     owner = f"{field.owner.__name__}.{field.name}" if field is not None else "value"
-    if kind.form == LEAF or value is None:
+    if kind.form == "leaf" or value is None:
         try:
             return leaf_to_raw(value, hint)
         except ParamsError as error:
             raise ParamsError(f"{owner}: expected {_expected(kind)}. {error}") from None
-    if kind.form == PARAMS and isinstance(value, Params):
+    if kind.form == "params" and isinstance(value, Params):
         return _object_to_raw(value, kind, field)
-    if kind.form == LIST and isinstance(value, list | tuple) and all(isinstance(item, Params) for item in value):
+    if kind.form == "list" and isinstance(value, list | tuple) and all(isinstance(item, Params) for item in value):
         return [_object_to_raw(item, kind, field) for item in value]
-    if kind.form == DICT and isinstance(value, dict) and all(isinstance(item, Params) for item in value.values()):
+    if kind.form == "dict" and isinstance(value, dict) and all(isinstance(item, Params) for item in value.values()):
         return {name: _object_to_raw(item, kind, field) for name, item in value.items()}
     raise ParamsError(f"{owner}: expected {_expected(kind)}, received {shown(value)}")
 
@@ -78,7 +66,7 @@ def _default_value(field: Field, hint: Any) -> Any:
     if field.default is not UNSET:
         return value_to_raw(field.default, hint, field)
     kind = kind_of(hint)
-    if kind.form != PARAMS or field.required or kind.optional or len(kind.bases) != 1 or kind.bases[0].__abstract__:
+    if kind.form != "params" or field.required or kind.optional or len(kind.bases) != 1 or kind.bases[0].__abstract__:
         return None
     return default_raw(kind.bases[0], kind, field)
 
@@ -153,18 +141,20 @@ class _Builder:
     def value(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
         kind = kind_of(hint)
         if raw is None:
-            anything = kind.form == LEAF and kind.hint is Any
+            anything = kind.form == "leaf" and kind.hint is Any
             if (field.required and not self.partial) or not (field.required or kind.optional or anything):
-                missing = field.required or field.default is UNSET
-                self.fail(path, _missing(field, kind) if missing else f"expected {_expected(kind)}, received None")
+                told = f": {field.help}" if field.help else ""
+                missing = f"is required{told} (expected {_expected(kind)})"
+                wrong = f"expected {_expected(kind)}, received None"
+                self.fail(path, missing if field.required or field.default is UNSET else wrong)
             return None
-        if kind.form == LEAF:
+        if kind.form == "leaf":
             return self.leaf(raw, hint, field, path)
-        if kind.form == PARAMS:
+        if kind.form == "params":
             return self.object(raw, kind, field, path)
-        if kind.form == LIST and isinstance(raw, list):
+        if kind.form == "list" and isinstance(raw, list):
             return kind.container([self.object(item, kind, field, (*path, index)) for index, item in enumerate(raw)])
-        if kind.form == DICT and isinstance(raw, dict):
+        if kind.form == "dict" and isinstance(raw, dict):
             return {name: self.object(item, kind, field, (*path, name)) for name, item in raw.items()}
         self.fail(path, f"expected {_expected(kind)}, received {shown(raw)}")
         return None
@@ -206,14 +196,9 @@ def _items(value: Any) -> list[Any]:
     return [inner for item in value.values() for inner in _items(item)] if isinstance(value, dict) else [value]
 
 
-def _missing(field: Field, kind: Kind) -> str:
-    text = f": {field.help}" if field.help else ""
-    return f"is required{text} (expected {_expected(kind)})"
-
-
 def _expected(kind: Kind) -> str:
-    what = describe(kind.hint) if kind.form == LEAF else kind.expected()
-    form = {LIST: f"a list of {what}", DICT: f"a mapping of names to {what}"}.get(kind.form, what)
+    what = describe(kind.hint) if kind.form == "leaf" else kind.expected()
+    form = {"list": f"a list of {what}", "dict": f"a mapping of names to {what}"}.get(kind.form, what)
     return form + (" or None" if kind.optional else "")
 
 

@@ -73,8 +73,8 @@ def parse_info(text: bytes, file: str) -> dict[str, Any]:
 def _names_classes(classes: Any, splits: Any) -> bool:
     if (
         not isinstance(classes, list)
-        or not all(isinstance(name, str) for name in classes)
         or not isinstance(splits, dict)
+        or not all(isinstance(name, str) for name in classes)
     ):
         return False
     counts = [split.get("classes") if isinstance(split, dict) else None for split in splits.values()]

@@ -28,15 +28,8 @@ from scena.storage.location import Location, check_writable, is_remote, located,
 
 logger = logging.getLogger("scena.data")
 
-IMAGE_SCHEMA = Schema(
-    {
-        "image": Leaf("image", "string", ()),
-        "label": Leaf("label", "int64", ()),
-        "height": Leaf("height", "int64", ()),
-        "width": Leaf("width", "int64", ()),
-        "name": Leaf("name", "string", ()),
-    }
-)
+_FEATURES = {"image": "string", "label": "int64", "height": "int64", "width": "int64", "name": "string"}
+IMAGE_SCHEMA = Schema({name: Leaf(name, dtype, ()) for name, dtype in _FEATURES.items()})
 Progress = Callable[[int], None]
 COUNTED_IMAGES = 2000
 """Mean and standard deviation come from at most so many images of a split: making all pixels takes twice as long as
@@ -202,9 +195,8 @@ def size_range(sizes: list[tuple[int, int]]) -> dict[str, list[int]]:
     """The least and greatest of some heights and widths."""
     if not sizes:
         return {}
-    return {
-        name: [min(side), max(side)] for name, side in zip(("height", "width"), zip(*sizes, strict=True), strict=True)
-    }
+    heights, widths = zip(*sizes, strict=True)
+    return {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]}
 
 
 Made = tuple[ImageEntry, PreparedImage | str]

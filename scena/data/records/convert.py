@@ -24,25 +24,14 @@ LOOKED_AT = 100
 """Samples whose shapes are compared: axes that differ among them vary."""
 
 
-def write_source(
-    source: DataGenerator[Any],
-    path: Any,
-    *,
-    split: str,
-    shards: int = 1,
-    shard: tuple[int, int] | None = None,
-    compression: str = "",
-    overwrite: bool = False,
-    variable_shapes: bool = False,
-    progress: Callable[[int], None] = lambda count: None,
-) -> int:
+def write_source(source: DataGenerator[Any], path: Any, *, split: str, shard: tuple[int, int] | None = None,
+                 variable_shapes: bool = False, progress: Callable[[int], None] = lambda count: None,
+                 **options: Any) -> int:  # fmt: skip
     """Writes the samples of a source, in order, as one split of a folder of records; returns how many.
 
     Args:
         source: its inputs and targets are dicts of arrays, numbers and texts (or of bytes: encoded images).
-        path: the folder.
-        split: the first part of the names of the files.
-        shards, shard, compression, overwrite: as for `write_records`.
+        path, split, shard, options: as for `write_records`.
         variable_shapes: every axis may differ from sample to sample.
         progress: is called with the number of samples done.
     """
@@ -67,8 +56,7 @@ def write_source(
             progress(1)
             yield value
 
-    return write_records(counted(), schema, path, split=split, shards=shards, shard=shard, compression=compression,
-                         overwrite=overwrite)  # fmt: skip
+    return write_records(counted(), schema, path, split=split, shard=shard, **options)
 
 
 def _samples(source: DataGenerator[Any], shard: tuple[int, int] | None) -> Iterator[Sample]:

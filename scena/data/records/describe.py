@@ -59,9 +59,7 @@ def describe_records(path: Any) -> str:
 
 
 def _described_images(info: dict[str, Any]) -> list[str]:
-    from rich.cells import (
-        cell_len,  # Chinese and Japanese characters take two columns; readers of records need no terminal
-    )
+    from rich.cells import cell_len  # Chinese and Japanese characters take two columns
 
     splits = info.get("splits", {})
     classes = info.get("classes", [])

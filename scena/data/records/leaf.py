@@ -13,16 +13,7 @@ import numpy as np
 
 from scena.data.records.example import before_bytes, only_bytes, only_integer, parse_feature
 from scena.data.spec import numpy_dtype
-from scena.data.stages.sample_codec import (
-    WHAT_TRAVELS,
-    NotPlainError,
-    decode,
-    dtype_name,
-    dtype_of,
-    encode,
-    pack,
-    unpack,
-)
+from scena.data.stages import sample_codec
 from scena.errors import DataError
 
 STORED = ("int64", "float", "bytes", "raw")
@@ -315,17 +306,18 @@ def to_bytes(value: Any) -> bytes:
     """The value with its arrays; raises DataError if it holds something that is not plain."""
     arrays: list[np.ndarray[Any, Any]] = []
     try:
-        tree = pack(value, arrays, records=False)
-    except NotPlainError as error:
+        tree = sample_codec.pack(value, arrays, records=False)
+    except sample_codec.NotPlainError as error:
         what = f"The meta of a sample holds a {error}, which cannot be stored"
-        raise DataError(f"{what}. It may hold {WHAT_TRAVELS}.") from None
-    return encode([tree, [[dtype_name(array.dtype), list(array.shape), array.tobytes()] for array in arrays]])
+        raise DataError(f"{what}. It may hold {sample_codec.WHAT_TRAVELS}.") from None
+    stored = [[sample_codec.dtype_name(array.dtype), list(array.shape), array.tobytes()] for array in arrays]
+    return sample_codec.encode([tree, stored])
 
 
 def from_bytes(data: bytes) -> Any:
     try:
-        tree, stored = decode(data)
-        arrays = [np.frombuffer(raw, dtype_of(name)).reshape(shape).copy() for name, shape, raw in stored]
-        return unpack(tree, arrays, records=False)
+        tree, stored = sample_codec.decode(data)
+        flat = [(np.frombuffer(raw, sample_codec.dtype_of(name)), shape) for name, shape, raw in stored]
+        return sample_codec.unpack(tree, [array.reshape(shape).copy() for array, shape in flat], records=False)
     except (ValueError, TypeError, IndexError, KeyError) as error:
         raise DataError(f"The meta of a record cannot be read: {error}.") from None

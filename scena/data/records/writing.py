@@ -193,17 +193,8 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         raise unwritable(path, error) from None
 
 
-def write_records(
-    values: Iterable[Any],
-    schema: Schema,
-    path: Any,
-    *,
-    split: str = "data",
-    shards: int = 1,
-    shard: tuple[int, int] | None = None,
-    compression: str = "",
-    overwrite: bool = False,
-) -> int:
+def write_records(values: Iterable[Any], schema: Schema, path: Any, *, split: str = "data", shards: int = 1,
+                  shard: tuple[int, int] | None = None, compression: str = "", overwrite: bool = False) -> int:  # fmt: skip
     """Writes `values` into the folder `path`; returns how many.
 
     Args:
@@ -221,18 +212,21 @@ def write_records(
     if count < 1:
         raise DataError(f"shards must be at least 1. Received: {count}.")
     numbers = [number] if shard else list(range(count))
-    files = [folder / shard_name(split, place, count) for place in numbers]
-    _check_free(folder, split, files, overwrite)
+    names = [shard_name(split, place, count) for place in numbers]
+    _check_free(folder, split, names, overwrite)
     stored = Schema(schema.structure, interleaved=True)
-    _check_schema(folder, stored, overwrite)
+    known = None if overwrite else find_schema([folder / SCHEMA_FILE])
+    if known is not None and known != stored:
+        path = str(folder / SCHEMA_FILE)
+        raise DataError(f"{path!r} describes records of another structure: choose another folder.")
     if is_remote(folder):
         check_writable(folder)
         with tempfile.TemporaryDirectory(prefix="scena-records-") as here:
-            written = _write(values, stored, Path(here), [file.name for file in files], compression)
+            written = _write(values, stored, Path(here), names, compression)
             send_folder(Path(here), folder)
         return written
     make_folder(folder)
-    return _write(values, stored, folder, [file.name for file in files], compression)
+    return _write(values, stored, folder, names, compression)
 
 
 def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str], compression: str) -> int:
@@ -252,16 +246,15 @@ def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str]
     return written
 
 
-def _check_free(folder: Any, split: str, files: list[Any], overwrite: bool) -> None:
-    there = [file for file, inner in entries(folder) if not inner] if is_folder(folder) else []
-    whole_set = [file for file in there if fnmatch(file.name, f"{split}-*-of-*.tfrecord")]
-    others = [file for file in whole_set if file.name not in {f.name for f in files}]
-    same_set = {file.name.rpartition("-of-")[2] for file in files}
-    strange = [file.name for file in others if file.name.rpartition("-of-")[2] not in same_set]
+def _check_free(folder: Any, split: str, names: list[str], overwrite: bool) -> None:
+    there = [file.name for file, inner in entries(folder) if not inner] if is_folder(folder) else []
+    of_split = [name for name in there if fnmatch(name, f"{split}-*-of-*.tfrecord")]
+    same_set = {name.rpartition("-of-")[2] for name in names}
+    strange = [name for name in of_split if name.rpartition("-of-")[2] not in same_set]
     if strange and not overwrite:
         where = f"{str(folder)!r} holds another set of {split!r} ({strange[0]})"
         raise DataError(f"{where}: remove it, or choose a new folder.")
-    existing = sorted({file.name for file in there} & {file.name for file in files})
+    existing = sorted({*there} & {*names})
     if existing and not overwrite:
         where = f"{str(folder)!r} already holds {existing[0]}"
         raise DataError(f"{where}. Nothing was written; overwrite=True (--force) replaces it.")
@@ -269,10 +262,3 @@ def _check_free(folder: Any, split: str, files: list[Any], overwrite: bool) -> N
         for name in strange:
             (folder / name).unlink()
             index_path(folder / name).unlink(missing_ok=True)
-
-
-def _check_schema(folder: Any, schema: Schema, overwrite: bool) -> None:
-    path = folder / SCHEMA_FILE
-    known = find_schema([path]) if not overwrite else None
-    if known is not None and known != schema:
-        raise DataError(f"{str(path)!r} describes records of another structure: choose another folder.")

@@ -36,7 +36,10 @@ def load_digits(name: str, split: Split) -> Arrays:
     files = _cached_files(name)
     if not all(path.is_file() for path in files):
         _fetch(name)
-    return _read_npz(files[0], split) if name == "mnist" else _read_idx(files, split)
+    if name == "fashion_mnist":
+        return _read_idx(files, split)
+    with np.load(files[0], allow_pickle=False) as arrays:
+        return arrays[f"x_{split}"], arrays[f"y_{split}"]
 
 
 def _cached_files(name: str) -> list[Path]:
@@ -57,11 +60,6 @@ def _fetch(name: str) -> None:
             f"The data set {name!r} is not on this machine and cannot be fetched ({error}). "
             "Use --data.dataset digits, which needs no network."
         ) from error
-
-
-def _read_npz(path: Path, split: Split) -> Arrays:
-    with np.load(path, allow_pickle=False) as arrays:
-        return arrays[f"x_{split}"], arrays[f"y_{split}"]
 
 
 def _read_idx(files: list[Path], split: Split) -> Arrays:

@@ -69,9 +69,7 @@ class ImageArrays(SplitSource[ImageArraysParams]):
         labels = np.asarray(load_array(params.labels)[()])
         if len(self._images.shape) not in (3, 4):
             shape = tuple(self._images.shape)
-            raise DataError(
-                f"{params.images} must have the axes samples, height, width[, channels]. Received: {shape}."
-            )
+            raise DataError(f"{params.images} must have the axes samples, height, width[, channels], not {shape}.")
         if labels.ndim == 2 and labels.shape[1] == 1:  # as Keras' data sets come
             labels = labels[:, 0]
         if labels.ndim != 1 or labels.dtype.kind not in "iu" or (labels.size and labels.min() < 0):

@@ -57,7 +57,8 @@ class ArraySets:
     """Images and labels in memory."""
 
     def __init__(self, splits: dict[str, tuple[Any, Any]]) -> None:
-        self.splits = {name: (_with_channels(images), labels.reshape(-1)) for name, (images, labels) in splits.items()}
+        flat = {name: (images, labels.reshape(-1)) for name, (images, labels) in splits.items()}
+        self.splits = {name: (i[..., None] if i.ndim == 3 else i, labels) for name, (i, labels) in flat.items()}
         self.counts = {name: len(labels) for name, (_, labels) in self.splits.items()}
         highest = max(int(labels.max()) for _, labels in self.splits.values())
         self.classes: list[str] | None = [str(number) for number in range(highest + 1)]
@@ -69,10 +70,6 @@ class ArraySets:
         """One sample of a split."""
         images, labels = self.splits[split]
         return Sample(inputs={"image": images[place]}, targets={"label": int(labels[place])})
-
-
-def _with_channels(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return images[..., None] if images.ndim == 3 else images
 
 
 class PreparedSet:

@@ -57,10 +57,11 @@ class TFDataGenerator(DataGenerator[P]):
                 "other elements each time it is read, so samples would be lost or repeated. Give each shuffle() a seed and "
                 "reshuffle_each_iteration=False, keep `deterministic` on in its options, or start at an epoch's beginning."
             )
-        logger.info(
-            "Resuming a tf.data.Dataset replays the %d samples that were used in epoch %d: about %.1f s.",
-            samples, epoch, samples * _replay_seconds(self.dataset()),
-        )  # fmt: skip
+        start = time.perf_counter()
+        each = max(1, sum(1 for _ in self.dataset().take(CHECKED)))
+        seconds = samples * (time.perf_counter() - start) / each
+        text = "Resuming a tf.data.Dataset replays the %d samples that were used in epoch %d: about %.1f s."
+        logger.info(text, samples, epoch, seconds)
 
 
 class DatasetSource(TFDataGenerator[Any]):
@@ -131,10 +132,3 @@ def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
                 yield batch.inputs, batch.targets
 
     return tf.data.Dataset.from_generator(batches, output_signature=signature)
-
-
-def _replay_seconds(dataset: Any) -> float:
-    """What reading one element costs, measured on the first ones."""
-    start = time.perf_counter()
-    read = sum(1 for _ in dataset.take(CHECKED))
-    return (time.perf_counter() - start) / max(read, 1)

@@ -43,16 +43,8 @@ def _leaf_of(spec: Any, key: str) -> Leaf:
     return Leaf(key, spec.dtype.name, tuple(spec.shape))
 
 
-def dataset_to_tfrecord(
-    dataset: Any,
-    path: Any,
-    *,
-    split: str = "data",
-    shards: int = 1,
-    shard: tuple[int, int] | None = None,
-    compression: str = "",
-    overwrite: bool = False,
-) -> int:
+def dataset_to_tfrecord(dataset: Any, path: Any, *, split: str = "data", shards: int = 1,
+                        shard: tuple[int, int] | None = None, compression: str = "", overwrite: bool = False) -> int:  # fmt: skip
     """Writes any tf.data.Dataset as TFRecord files into the folder `path`; returns the number of records.
 
     Args:

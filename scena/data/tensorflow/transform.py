@@ -126,7 +126,8 @@ class TransformEngine(Engine):
 
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         if cursor.batch:
-            self._check_restart(cursor)
+            with closing(self._inner.batches(Cursor(cursor.epoch), False)) as again:
+                self._transformation.check_restart(list(islice(again, CHECKED)), cursor)
         replayed = (cursor.state or {}).get(REPLAYED, 0) if isinstance(cursor.state, dict) else 0
         start = Cursor(cursor.epoch) if replayed else cursor
         if replayed:
@@ -187,11 +188,6 @@ class TransformEngine(Engine):
         finally:
             exchange.cancel()
             thread.join()
-
-    def _check_restart(self, cursor: Cursor) -> None:
-        with closing(self._inner.batches(Cursor(cursor.epoch), False)) as batches:
-            first = list(islice(batches, CHECKED))
-        self._transformation.check_restart(first, cursor)
 
 
 def _batch(element: Any, cursor: Cursor, meta: list[Any]) -> Batch:

@@ -11,7 +11,7 @@ from typing import Any
 from scena.params.cli.command_line import current_tree, is_flag, takes_many
 from scena.params.cli.help import groups, value_choices
 from scena.params.declare import Params
-from scena.params.kinds import LEAF, PARAMS, peel
+from scena.params.kinds import peel
 from scena.params.settable import Index, Node
 from scena.params.tree import default_raw
 
@@ -99,10 +99,10 @@ def _value_words(name: str, nodes: list[Node], count: int) -> tuple[list[str], b
     words: list[str] = []
     must = False
     for node in nodes:
-        many = takes_many(node.hint) if node.kind.form == LEAF else node.kind.form != PARAMS
+        many = takes_many(node.hint) if node.kind.form == "leaf" else node.kind.form != "params"
         if count == 0 or many:
             words += value_choices(node) or ([FILES] if _is_path(node) else [])
-            is_bool = node.kind.form == LEAF and bool in peel(node.hint)[0]
+            is_bool = node.kind.form == "leaf" and bool in peel(node.hint)[0]
             must = must or not (many or is_bool)
     return words, must and bool(nodes)
 

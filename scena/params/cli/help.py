@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
-from scena.params.kinds import CLASS, LEAF, LIST, PARAMS, candidates, class_of, listed, named_choices, peel
+from scena.params.kinds import CLASS, candidates, class_of, listed, named_choices, peel
 from scena.params.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins, walk
 from scena.params.tree import default_raw
 
@@ -39,7 +39,8 @@ def help_text(tree: Origins | None, *, usage: str, description: str = "", option
     parser = make_parser(tree, options=options, formatter=sized, search=search)
     if search:
         found = [parser.format_help().rstrip("\n"), _other_choices(tree, search) if tree is not None else ""]
-        return "\n\n".join(filter(None, found)) + "\n" if any(found) else _not_found(search)
+        nothing = f"No flag matches {' '.join(search)!r}. `--help` alone lists all flags."
+        return ("\n\n".join(filter(None, found)) or nothing) + "\n"
     top = [f"usage: {usage}", *folded(description, columns - 2)]
     first = _common(tree, sized).format_help() if tree is not None else ""
     return "\n".join([*top, "", *([first] if first else []), parser.format_help()])
@@ -143,7 +144,7 @@ def _other_choices(tree: Origins, search: Sequence[str]) -> str:
     index = Index(tree.raw, tree.cls)
     owners: dict[tuple[str, str], list[str]] = {}
     for choice in index.nodes:
-        if choice.kind.form != PARAMS or choice.hidden:
+        if choice.kind.form != "params" or choice.hidden:
             continue
         for option, cls in candidates(*choice.choice).items():
             for node in walk(default_raw(cls, *choice.choice), cls, choice.names, choice.kind):
@@ -153,10 +154,6 @@ def _other_choices(tree: Origins, search: Sequence[str]) -> str:
                     owners.setdefault((node.name, choice.name), []).append(option)
     lines = [f"  --{name}: with --{choice} {' or '.join(options)}" for (name, choice), options in owners.items()]
     return "\n".join(["with another choice:", *lines]) if lines else ""
-
-
-def _not_found(search: Sequence[str]) -> str:
-    return f"No flag matches {' '.join(search)!r}. `--help` alone lists all flags.\n"
 
 
 def _add_positional(group: Any, nodes: list[Node]) -> None:
@@ -174,7 +171,7 @@ def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
     for node in Index(tree.raw, tree.cls).nodes:
         if node.hidden or not offers_choice(node):
             continue
-        if node.kind.form == PARAMS and node.value is not None:
+        if node.kind.form == "params" and node.value is not None:
             group = found.setdefault(node.name, [])
             owners.setdefault(node.name, []).append(node)
             if is_choice(node):
@@ -193,7 +190,7 @@ def is_choice(node: Node) -> bool:
     """Whether there is anything to choose: another class, or None. An item's class is chosen by the flag of its list."""
     if node.cls is None:
         return False
-    return node.kind.form != PARAMS or node.kind.optional or len(listed(*node.choice)) > 1
+    return node.kind.form != "params" or node.kind.optional or len(listed(*node.choice)) > 1
 
 
 def _heading(name: str, owners: list[Node], tree: Origins) -> tuple[str, str]:
@@ -233,7 +230,7 @@ def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
 
 def value_choices(node: Node) -> list[str] | None:
     """The words that can follow a flag, where they can be listed."""
-    if node.kind.form != LEAF:
+    if node.kind.form != "leaf":
         names = listed(*node.choice)
         return [*names, "None"] if node.kind.optional else names
     if node.field is not None and (choices := named_choices(node.field)) is not None:
@@ -260,12 +257,12 @@ def _choices_of_type(hint: Any) -> list[str]:
 
 def _values(node: Node) -> tuple[Any, Any]:
     """(metavar, nargs) as argparse wants them."""
-    if node.kind.form != LEAF:
-        names = listed(*node.choice) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
+    if node.kind.form != "leaf":
+        names = listed(*node.choice) + ["None"] * (node.kind.form == "params" and node.kind.optional)
         metavar = _in_braces(names) or "CLASS"
-        if node.kind.form == PARAMS:
+        if node.kind.form == "params":
             return metavar, None
-        return (metavar if node.kind.form == LIST else f"NAME={metavar}"), "*"
+        return (metavar if node.kind.form == "list" else f"NAME={metavar}"), "*"
     alternatives = peel(node.hint)[0]
     one = alternatives[0] if len(alternatives) == 1 else None
     origin, arguments = typing.get_origin(one) or one, typing.get_args(one)
@@ -336,11 +333,11 @@ def _shown_value(node: Node) -> str:
     value = node.value
     if value is None:
         return "None"
-    if node.kind.form == PARAMS:
+    if node.kind.form == "params":
         return str(value[CLASS])
-    if node.kind.form == LIST:
+    if node.kind.form == "list":
         return " ".join(item[CLASS] for item in value) or "empty"
-    if node.kind.form != LEAF:
+    if node.kind.form != "leaf":
         return " ".join(f"{name}={item[CLASS]}" for name, item in value.items()) or "empty"
     return " ".join(_plain(value)) or "empty"
 

@@ -1,7 +1,7 @@
 """What to tell about a name that does not exist: who has it, how it is spelt, or what is there instead."""
 
 from scena.errors import ParamsError, close_names
-from scena.params.kinds import CLASS, LEAF, LIST, PARAMS, candidates, class_of
+from scena.params.kinds import CLASS, candidates, class_of
 from scena.params.settable import Index, Node, walk
 from scena.params.tree import default_raw
 
@@ -26,7 +26,7 @@ def _hidden(name: str, index: Index, dashes: str) -> str | None:
 def _below_leaf(name: str, index: Index, dashes: str) -> str | None:
     parent = name.rpartition(".")[0]
     while parent:
-        if any(node.kind.form == LEAF for node in index.get(parent)):
+        if any(node.kind.form == "leaf" for node in index.get(parent)):
             return f"{dashes}{name} does not exist: {dashes}{parent} is a plain value"
         parent = parent.rpartition(".")[0]
     return None
@@ -36,7 +36,7 @@ def _list_item(name: str, index: Index, dashes: str) -> str | None:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         for node in index.get(".".join(parts[:length])):
-            if node.kind.form == LIST and not index.get(".".join(parts[: length + 1])):
+            if node.kind.form == "list" and not index.get(".".join(parts[: length + 1])):
                 rest = "".join(f".{part}" for part in parts[length + 1 :])
                 return _missing_item(node, f"{dashes}{'.'.join(parts[:length])}", parts[length], rest)
     return None
@@ -63,7 +63,7 @@ def _missing_item(node: Node, list_name: str, item: str, rest: str) -> str:
 def _other_owner(name: str, index: Index, dashes: str) -> str | None:
     """A class that could be chosen somewhere, but is not, may have it."""
     for node in reversed(index.nodes):
-        if node.kind.form != PARAMS or node.hidden:
+        if node.kind.form != "params" or node.hidden:
             continue
         try:
             current = class_of(node.value, *node.choice)

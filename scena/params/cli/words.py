@@ -103,12 +103,13 @@ def _single(word: str, hint: Any) -> Any:
     if optional and word == "None":
         return None
     if Any in alternatives:
-        return _anything(word)
+        value = _json(word)
+        return _CONSTANTS.get(word, word if value is None else value)
     ambiguous = str in alternatives and (len(alternatives) > 1 or optional)
     if ambiguous and len(word) > 1 and word.startswith('"') and isinstance(text := _json(word), str):
         return text
     if len(alternatives) > 1:
-        for alternative in sorted(alternatives, key=_narrowness):
+        for alternative in sorted(alternatives, key=lambda a: _NARROW.index(a) if a in _NARROW else 3 + (a is str)):
             try:
                 value = convert(word, alternative)
             except Mismatch:
@@ -117,16 +118,8 @@ def _single(word: str, hint: Any) -> Any:
     return word
 
 
-def _narrowness(hint: Any) -> int:
-    order = [int, float, bool]  # `1` is a number before it is True
-    return order.index(hint) if hint in order else 3 + (hint is str)
-
-
-def _anything(word: str) -> Any:
-    if word in ("True", "False", "None"):
-        return {"True": True, "False": False, "None": None}[word]
-    value = _json(word)
-    return word if value is None and word != "null" else value
+_NARROW = [int, float, bool]  # `1` is a number before it is True
+_CONSTANTS = {"True": True, "False": False, "None": None, "null": None}
 
 
 def to_words(raw: Any, hint: Any) -> list[str]:

@@ -13,7 +13,7 @@ from scena.params.cli.words import to_words
 from scena.params.declare import Field, Params
 from scena.params.files.entries import Entry
 from scena.params.files.overlay import is_merged, merge_into
-from scena.params.kinds import CLASS, LEAF, LIST, PARAMS, Kind, candidates, class_of, kind_of
+from scena.params.kinds import CLASS, Kind, candidates, class_of, kind_of
 from scena.params.settable import COMMAND_LINE, Index, Node, Origins, Path
 from scena.params.tree import default_raw, to_raw
 
@@ -33,7 +33,7 @@ def dump_words(params: Params, default: Params | None = None) -> list[str]:
         words += [f"--{name}", *chosen]
         index = Index(tree.raw, tree.cls)
     for node in index.nodes:
-        if node.kind.form == LEAF and not node.hidden and _at(target, node.path) != node.value:
+        if node.kind.form == "leaf" and not node.hidden and _at(target, node.path) != node.value:
             own = to_words(_at(target, node.path), node.hint)
             name = _unique_name(node, index)
             one_word = len(own) == 1 and own[0].startswith("-")
@@ -55,7 +55,7 @@ def _at(raw: Any, path: Path) -> Any:
 def _next_choice(index: Index, target: dict[str, Any]) -> tuple[str, list[str]] | None:
     """The first place, parents first, where another class stands in the target: (name, words)."""
     for node in index.nodes:
-        if node.kind.form == LEAF or node.hidden:
+        if node.kind.form == "leaf" or node.hidden:
             continue
         wanted = _classes(_at(target, node.path), node)
         if wanted != _classes(node.value, node):
@@ -66,9 +66,9 @@ def _next_choice(index: Index, target: dict[str, Any]) -> tuple[str, list[str]] 
 def _classes(value: Any, node: Node) -> list[str]:
     if value is None:
         return ["None"]
-    if node.kind.form == PARAMS:
+    if node.kind.form == "params":
         return [value[CLASS]]
-    if node.kind.form == LIST:
+    if node.kind.form == "list":
         return [item[CLASS] for item in value]
     return sorted(f"{name}={item[CLASS]}" for name, item in value.items())
 
@@ -108,12 +108,12 @@ class _Writer:
             place, key = own, name
             if field.flat and not in_item:
                 place, key = self.root, field.flat if isinstance(field.flat, str) else name
-            if inner.form == PARAMS:
+            if inner.form == "params":
                 self.object(value, before, inner, field, place, key, own, in_item)
-            elif inner.form == LEAF:
+            elif inner.form == "leaf":
                 if (self.full and not (value is None and field.required)) or value != before:
                     place[key] = Leaf(_leaf(value, before, inner), field.help if self.comments else "")
-            elif value is None or before is None or inner.form == LIST:
+            elif value is None or before is None or inner.form == "list":
                 if self.full or value != before:
                     place[key] = self.container(value, inner, field)
             elif entries := self.entries(value, before, inner, field):
@@ -152,7 +152,7 @@ class _Writer:
     def container(self, value: Any, kind: Kind, field: Field) -> Any:
         if value is None:
             return Leaf(None, field.help if self.comments else "")
-        if kind.form == LIST:
+        if kind.form == "list":
             return [self.item(item, None, kind, field) for item in value] or Leaf([], "")
         return {name: self.item(item, None, kind, field) for name, item in value.items()} or Leaf({}, "")
 

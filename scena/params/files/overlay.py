@@ -13,20 +13,7 @@ from scena.params.cli.words import Raw, from_words
 from scena.params.convert import Mismatch, convert, shown
 from scena.params.declare import Params
 from scena.params.files.entries import Entry, Section, entries_of, origins_of, translated
-from scena.params.kinds import (
-    CLASS,
-    DICT,
-    LEAF,
-    LIST,
-    PARAMS,
-    Kind,
-    candidates,
-    class_of,
-    find,
-    listed,
-    peel,
-    unknown_class,
-)
+from scena.params.kinds import CLASS, Kind, candidates, class_of, find, listed, peel, unknown_class
 from scena.params.settable import Index, Node, Origins, Path
 from scena.params.tree import default_raw
 
@@ -86,7 +73,7 @@ class _Layer:
 
     def structural(self, entry: Entry) -> list[Node]:
         """The places of an entry that choose classes."""
-        return [node for node in self.places(entry) if node.kind.form != LEAF]
+        return [node for node in self.places(entry) if node.kind.form != "leaf"]
 
     def places(self, entry: Entry) -> list[Node]:
         return [node for node in self.index.get(entry.name) if not (node.hidden and entry.is_text)]
@@ -106,14 +93,14 @@ class _Layer:
         node = nodes[0]
         if not entry.is_text and isinstance(entry.value, Mapping):
             return self.descend(entry, nodes)
-        if node.kind.form == PARAMS:
+        if node.kind.form == "params":
             return self.choose_one(entry, nodes)
         words = entry.value
         if words is None or (entry.is_text and words == ["None"] and node.kind.optional):
             return self.put(node, entry, None)
         if entry.is_text and words in (["[]"], ["{}"]):
             words = []
-        if node.kind.form == LIST:
+        if node.kind.form == "list":
             if not isinstance(words, list):
                 raise Mismatch(f"a list of {node.kind.expected()}", words)
             return self.put_list(entry, node, words)
@@ -151,13 +138,13 @@ class _Layer:
         """A mapping: its class first, if it names one, then its entries under their own names."""
         node = nodes[0]
         changed = False
-        if node.kind.form == PARAMS:
+        if node.kind.form == "params":
             if CLASS in entry.value:
                 chosen = Entry(entry.name, entry.value[CLASS], origins_of(entry.value).get(CLASS, entry.origin))
                 changed = self.choose_one(chosen, nodes)
             elif all(one.value is None for one in nodes):
                 changed = self.put(node, entry, self.fresh(node))
-        elif node.kind.form == DICT:
+        elif node.kind.form == "dict":
             changed = self.descend_dict(entry, node)
         elif node.value is None:
             raise Mismatch(f"a list of {node.kind.expected()}", dict(entry.value))
@@ -297,7 +284,7 @@ def is_merged(kind: Kind) -> bool:
 
 def _dict_item(kind: Kind) -> Any:
     """The type of the entries of a dict of plain values, None if it is no such dict."""
-    if kind.form == LEAF and typing.get_origin(kind.hint) is dict:
+    if kind.form == "leaf" and typing.get_origin(kind.hint) is dict:
         return typing.get_args(kind.hint)[1]
     return None
 

@@ -13,7 +13,7 @@ from scena.errors import ParamsError
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Field, Params, short_name
 from scena.params.files.files import EXTENDS
-from scena.params.kinds import CLASS, DICT, LEAF, PARAMS, Kind, candidates, full_name, kind_of, named_choices, peel
+from scena.params.kinds import CLASS, Kind, candidates, full_name, kind_of, named_choices, peel
 from scena.params.tree import value_to_raw
 
 Schema = dict[str, Any]
@@ -26,13 +26,10 @@ def json_schema(tree: Params | type[Params], title: str = "") -> Schema:
     maker = _Maker()
     root = maker.root_properties(cls)
     extends = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    files = {EXTENDS: {**extends, "description": "the file, or FILE:SET, this one is laid over"}, **root}
-    maker.definitions["parameters"] = {"type": "object", "properties": files, "additionalProperties": False}
-    maker.definitions["set"] = {
-        "type": ["object", "null"],
-        "properties": {EXTENDS: {**extends, "description": "the set, or sets, this one is laid over"}, **root},
-        "additionalProperties": False,
-    }
+    in_file = {EXTENDS: {**extends, "description": "the file, or FILE:SET, this one is laid over"}, **root}
+    in_set = {EXTENDS: {**extends, "description": "the set, or sets, this one is laid over"}, **root}
+    maker.definitions["parameters"] = _mapping(in_file)
+    maker.definitions["set"] = {**_mapping(in_set), "type": ["object", "null"]}
     sets = {
         "type": "object",
         "description": "named sets, chosen with --config_set",
@@ -64,7 +61,7 @@ class _Maker:
             if name in properties:
                 schemas.append(properties[name])
             distinct = _distinct(schemas)
-            shared = len(distinct) > 1 and all(kind.form == PARAMS for kind, _, _ in places)
+            shared = len(distinct) > 1 and all(kind.form == "params" for kind, _, _ in places)
             properties[name] = self._shared(places) if shared else _any_of(distinct)
         return properties
 
@@ -78,7 +75,7 @@ class _Maker:
             if field.flat:
                 for own in (field.flat if isinstance(field.flat, str) else name, *_plain_aliases(field)):
                     found.setdefault(own, []).append((inner, hints[name], field))
-            if inner.form == PARAMS:
+            if inner.form == "params":
                 for option in _options(inner, field).values():
                     self._flat_fields(option, inner, found, seen)
 
@@ -86,17 +83,15 @@ class _Maker:
         """Several params objects under one name: one mapping may set the fields of all of them."""
         names: list[str] = []
         properties: dict[str, list[Schema]] = {}
-        optional = False
+        optional = any(kind.optional for kind, _, _ in places)
         for kind, _, field in places:
-            optional = optional or kind.optional
             for option, cls in _options(kind, field).items():
                 names.append(option)
                 for name, one in self.properties(cls, kind).items():
                     properties.setdefault(name, []).append(one)
         merged = {name: _any_of(_distinct(schemas)) for name, schemas in properties.items()}
         merged[CLASS] = {"enum": sorted(set(names))}
-        mapping = {"type": "object", "properties": merged, "additionalProperties": False}
-        return _any_of([{"enum": sorted(set(names))}, mapping, *([{"type": "null"}] if optional else [])])
+        return _any_of([{"enum": sorted(set(names))}, _mapping(merged), *([{"type": "null"}] if optional else [])])
 
     def properties(self, cls: type[Params], kind: Kind) -> dict[str, Schema]:
         """What a mapping for `cls` may hold."""
@@ -107,7 +102,7 @@ class _Maker:
             own = self.value(inner, hints[name], field)
             for spelling in (name, *_plain_aliases(field)):
                 found[spelling] = own
-            if field.inline and inner.form == PARAMS:
+            if field.inline and inner.form == "params":
                 for option in _options(inner, field).values():
                     for below, one in self.properties(option, inner).items():
                         found.setdefault(below, one)
@@ -119,14 +114,14 @@ class _Maker:
 
     def value(self, kind: Kind, hint: Any, field: Field) -> Schema:
         """What one field may hold, with its help and default."""
-        if kind.form == LEAF:
+        if kind.form == "leaf":
             own = _leaf(hint, field)
-        elif kind.form == PARAMS:
+        elif kind.form == "params":
             own = self.object(kind, field)
         else:
             item = self.object(kind, field)
             by_name = {"type": "object", "additionalProperties": {"anyOf": [item, {"type": "null"}]}}
-            forms = [by_name] if kind.form == DICT else [{"type": "array", "items": item}, by_name]
+            forms = [by_name] if kind.form == "dict" else [{"type": "array", "items": item}, by_name]
             own = _any_of(forms + [{"type": "null"}] * kind.optional)
         if field.help:
             own = {**own, "description": field.help}
@@ -143,7 +138,7 @@ class _Maker:
         shorthands = {cls.__shorthand__: cls for cls in options.values() if cls.__shorthand__ is not None}
         for shorthand, cls in shorthands.items():
             forms.append(_leaf(kind.hints_of(cls)[shorthand], cls.__params__[shorthand]))
-        if kind.optional and kind.form == PARAMS:
+        if kind.optional and kind.form == "params":
             forms.append({"type": "null"})
         return _any_of(forms)
 
@@ -159,7 +154,7 @@ class _Maker:
         self.names[key] = own
         properties = self.properties(cls, kind)
         properties[CLASS] = {"enum": sorted({name, cls.__name__, full_name(cls)})}
-        definition = {"type": "object", "properties": properties, "additionalProperties": False}
+        definition = _mapping(properties)
         if cls.__doc__:
             definition["description"] = " ".join(cls.__doc__.split())
         self.definitions[own] = definition
@@ -185,7 +180,11 @@ def _insert(properties: dict[str, Schema], names: list[str], own: Schema) -> Non
     elif names[0] not in properties:
         below: dict[str, Schema] = {}
         _insert(below, names[1:], own)
-        properties[names[0]] = {"type": "object", "properties": below, "additionalProperties": False}
+        properties[names[0]] = _mapping(below)
+
+
+def _mapping(properties: dict[str, Schema]) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _distinct(schemas: list[Schema]) -> list[Schema]:

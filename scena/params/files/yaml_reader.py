@@ -39,16 +39,11 @@ def read(path: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
         problem = error.problem or error.context or "it cannot be read"
-        raise ParamsError(f"{path}{line}: this is not valid YAML: {problem}{_yaml_advice(text, mark)}") from None
+        if mark is not None and re.match(r" *\t", "".join(text.splitlines()[mark.line : mark.line + 1])):
+            problem += " (indent with spaces instead of a tab)"
+        raise ParamsError(f"{path}{line}: this is not valid YAML: {problem}") from None
     except yaml.YAMLError as error:
         raise ParamsError(f"{path}: this is not valid YAML: {' '.join(str(error).split())}") from None
-
-
-def _yaml_advice(text: str, mark: Any) -> str:
-    lines = text.splitlines()
-    if mark is not None and mark.line < len(lines) and re.match(r" *\t", lines[mark.line]):
-        return " (indent with spaces instead of a tab)"
-    return ""
 
 
 def _text(path: str) -> str:

@@ -14,19 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from scena.data.batch import Cursor
+from scena.data.engines.workers import nodes
 from scena.data.engines.workers.memory import pack_indices
 from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused, died, raised
-from scena.data.engines.workers.nodes import (
-    Begin,
-    Dispatcher,
-    End,
-    Failed,
-    FinalQueue,
-    Group,
-    ParallelNode,
-    Queue,
-    SerialNode,
-)
 from scena.data.engines.workers.pool import Member, WorkerPool
 from scena.data.stages.feed import feed_start, index_chunks, starts
 from scena.errors import DataError
@@ -43,10 +33,10 @@ class Router:
     def __init__(self, pool: WorkerPool, cursor: Cursor, repeat: bool) -> None:
         self._pool = pool
         self._context = pool.context
-        self._dispatcher = Dispatcher(pool, self._skip)
+        self._dispatcher = nodes.Dispatcher(pool, self._skip)
         self._events = self._feed(cursor, repeat)
         self._exhausted = False
-        self._final = FinalQueue(self._dispatcher, self._context.pipeline.prefetch)
+        self._final = nodes.FinalQueue(self._dispatcher, self._context.pipeline.prefetch)
         self._nodes = self._linked()
         self._lock = threading.Condition()
         self._failure: BaseException | None = None
@@ -62,18 +52,18 @@ class Router:
         self._thread = threading.Thread(target=self._run, name="scena-router", daemon=True)
         self._thread.start()
 
-    def _linked(self) -> list[ParallelNode | SerialNode]:
+    def _linked(self) -> list[nodes.ParallelNode | nodes.SerialNode]:
         """The nodes; the last one is made first, since each knows the one after it."""
-        nodes: list[ParallelNode | SerialNode] = []
-        following: Queue = self._final
+        linked: list[nodes.ParallelNode | nodes.SerialNode] = []
+        following: nodes.Queue = self._final
         for index, stage in reversed(list(enumerate(self._context.stages))):
             if stage.parallel:
-                following = ParallelNode(self._dispatcher, following, index, last=not nodes)
+                following = nodes.ParallelNode(self._dispatcher, following, index, last=not linked)
             else:
                 member = self._pool.streams[index]
-                following = SerialNode(self._dispatcher, following, index, member, source=stage.source)
-            nodes.insert(0, following)
-        return nodes
+                following = nodes.SerialNode(self._dispatcher, following, index, member, source=stage.source)
+            linked.insert(0, following)
+        return linked
 
     # ---- the consumer's side
 
@@ -92,7 +82,7 @@ class Router:
             below_low_water = self._final.below_low_water()
         if below_low_water:
             self._wake()
-        if isinstance(event, Failed):
+        if isinstance(event, nodes.Failed):
             raise event.error
         return event
 
@@ -160,7 +150,9 @@ class Router:
             case Done() | TaskFailed():
                 self._dispatcher.ended(member, message)
             case _:
-                node = next(node for node in self._nodes if isinstance(node, SerialNode) and node.member is member)
+                node = next(
+                    node for node in self._nodes if isinstance(node, nodes.SerialNode) and node.member is member
+                )
                 node.handle(message)
 
     def _pump(self) -> None:
@@ -186,30 +178,28 @@ class Router:
             except DataError as error:
                 self._failure = self._failure or error
 
-    def _enough(self, samples: float) -> float:
-        """Chunks of a task while so many samples are left: fewer towards the end, so that all workers end together."""
-        left = samples / (self._context.stages[0].chunk_size * 2 * max(1, self._dispatcher.workers))
-        return min(self._dispatcher.chunks, left)
-
-    def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[Begin | End | Group]:
+    def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[nodes.Begin | nodes.End | nodes.Group]:
         context = self._context
         while True:
             positions = starts(context.stages, cursor.state)
-            yield Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
+            yield nodes.Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
             if not context.stages[0].source:
                 chunks = index_chunks(context, cursor.epoch, cursor, feed_start(context.stages, positions))
                 total = len(context.order(cursor.epoch))
+                share = context.stages[0].chunk_size * 2 * max(1, self._dispatcher.workers)
                 group: list[ChunkRange] = []
                 for chunk in chunks:
                     assert chunk.indices is not None
                     first, stop = chunk.ordinals[0], chunk.ordinals[-1] + 1
                     group.append(ChunkRange(chunk.number, first, stop, pack_indices(chunk.indices), chunk.after))
-                    if len(group) >= self._enough(math.inf if repeat else total - chunk.ordinals[-1]):
-                        yield Group(cursor.epoch, None, group)
+                    # fewer chunks of a task towards the end, so that all workers end together
+                    left = math.inf if repeat else (total - chunk.ordinals[-1]) / share
+                    if len(group) >= min(self._dispatcher.chunks, left):
+                        yield nodes.Group(cursor.epoch, None, group)
                         group = []
                 if group:
-                    yield Group(cursor.epoch, None, group)
-                yield End(cursor.epoch)
+                    yield nodes.Group(cursor.epoch, None, group)
+                yield nodes.End(cursor.epoch)
             if not repeat:
                 return
             cursor = Cursor(cursor.epoch + 1)

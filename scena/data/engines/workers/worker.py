@@ -17,14 +17,7 @@ from typing import Any
 
 from scena.data.engines.workers import messages
 from scena.data.engines.workers.config import restored_context
-from scena.data.engines.workers.memory import (
-    Returns,
-    SharedMemory,
-    SlotWriter,
-    open_slot,
-    read_chunk,
-    unpack_indices,
-)
+from scena.data.engines.workers.memory import Returns, SharedMemory, SlotWriter, open_slot, read_chunk, unpack_indices
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.running import ParallelStage, StreamStage
 from scena.data.stages.stages import Chunk
@@ -145,9 +138,8 @@ class _Closed(BaseException):
 class StreamServer:
     """Runs epoch after epoch of one serial stage, in a process or thread, as fast as it is granted slots for its output."""
 
-    def __init__(
-        self, channel: messages.Channel, memory: SharedMemory, context: PipelineContext, stage_index: int, group: int
-    ) -> None:
+    def __init__(self, channel: messages.Channel, memory: SharedMemory, context: PipelineContext, stage_index: int,
+                 group: int) -> None:  # fmt: skip
         self._channel = channel
         self._memory = memory
         self._context = context
