@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from scena.data.batch import Arrays, Batch
+from scena.data.sample import Arrays, Batch
 from scena.overriding import Overridable
 from scena.prediction.params import PredictorParams, VoterParams
 from scena.prediction.predictor import Predictor

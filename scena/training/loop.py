@@ -9,8 +9,8 @@ import keras
 import numpy as np
 
 from scena.backends.base import Arrays, backend
-from scena.data.batch import Batch, BatchStream, Cursor
-from scena.data.pipeline import DataPipeline
+from scena.data.pipeline import BatchStream, DataPipeline
+from scena.data.sample import Batch, Cursor
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import not_finite

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from scena.data.batch import Batch
+from scena.data.sample import Batch
 from scena.errors import TrainingError
 from scena.model.measures.bad_data import naming_bad_data, not_finite
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # pipelines need numpy, which --help does not load
     from scena.data.pipeline import DataPipeline
 
 
-from scena.data.image.augment.params import ImagePipelineParams
+from scena.data.image.params import ImagePipelineParams
 from scena.data.sources.params import (
     ImageArraysParams,
     ImageFilesParams,

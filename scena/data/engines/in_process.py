@@ -7,8 +7,7 @@ All engines give the same batches in the same order. `--train.engine NAME` looks
 from collections.abc import Generator, Iterator
 from typing import Any, Protocol
 
-from scena.data.batch import Batch, Cursor
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages.collate import split
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Whole, feed_start, index_chunks, starts

@@ -11,14 +11,13 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Any
 
-from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import Engine, InProcessEngine, cursor_after, empty
 from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.memory import Bytes, open_slot, read_batch, read_chunk
 from scena.data.engines.workers.nodes import Begin, End, Group
 from scena.data.engines.workers.pool import WorkerPool
 from scena.data.engines.workers.router import Router
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages.context import PipelineContext
 from scena.errors import WorkerError
 

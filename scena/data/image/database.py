@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scena.data.database import DataBase
-from scena.data.image.augment.params import (
+from scena.data.image.params import (
     AugmentParams,
     DecodeImageParams,
     ImageDataParams,

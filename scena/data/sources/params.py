@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any, Self
 
-from scena.data.image.params import ImagePlacesParams
+from scena.data.image.params import SPLIT_HELP, ImagePlacesParams
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ParamsError
 from scena.params.declare import complete_repr, param
 from scena.storage.location import Location
-
-SPLIT_HELP = "train, train[:80%], train[100:]+test, …; default: by the mode, and a seeded tenth of train where there is no validation"
 
 
 class SplitSourceParams(DataGeneratorParams, abstract=True):

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scena.data.batch import Batch, Cursor
 from scena.data.generator import DataGenerator
 from scena.data.params import DataPipelineParams, PipelineMode
 from scena.data.processor import takes_rng
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages.rng import LIMIT, LISTS, SHUFFLE, SOURCE, epoch_random
 from scena.data.stages.stages import Chunk, Stage
 

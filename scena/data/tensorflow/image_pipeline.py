@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import Engine, InProcessEngine, empty
 from scena.data.image.augment.operations import Cropping, OperationList, Resize
-from scena.data.image.augment.params import AugmentParams
+from scena.data.image.params import AugmentParams
 from scena.data.params import PipelineMode
+from scena.data.sample import Batch, Cursor
 from scena.data.sources.records import ImageRecords
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.rng import keys_of

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.batch import Cursor
 from scena.data.params import PipelineMode
+from scena.data.sample import Cursor
 from scena.data.stages.context import PipelineContext
 from scena.data.tensorflow.augment_ops import sample_keys
 from scena.data.tensorflow.image_pipeline import TensorEngine, failed

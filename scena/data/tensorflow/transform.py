@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch, Cursor
 from scena.data.engines.in_process import Engine
 from scena.data.params import PipelineMode
+from scena.data.sample import Batch, Cursor
 from scena.data.spec import ArraySpec
 from scena.data.stages.rng import epoch_random
 from scena.data.tensorflow.dataset import same_elements, tensor_specs

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch, Cursor
+from scena.data.sample import Batch, Cursor
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.signature import ServedModel

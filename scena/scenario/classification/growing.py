@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch
+from scena.data.sample import Batch
 
 Array = np.ndarray[Any, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from scena.data.image.augment.params import NormalizeParams
+from scena.data.image.params import NormalizeParams
 from scena.errors import ModelError
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.pretrained import ImageNormalization, load_pretrained, normalization_of

@@ -10,8 +10,8 @@ import keras
 import tensorflow as tf
 
 from scena.backends.tensorflow.distributed_engine import DistributedEngine
-from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
+from scena.data.sample import Batch, Cursor
 from scena.model.building import precision_policy
 from scena.model.isolation import randomness_kept
 from scena.model.state.layer_state import Layers, LayerState

@@ -6,7 +6,8 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.data.batch import BatchStream, Cursor
+from scena.data.pipeline import BatchStream
+from scena.data.sample import Cursor
 from scena.errors import TrainingError, TrainingInterrupted
 from scena.training.distribution.control_channel import Command, ControlChannel
 from scena.training.distribution.replica_group import train_block, validate

@@ -11,8 +11,8 @@ from scena.data import DataBaseParams, DataError, PipelineMode, Sample
 from scena.data.image.augment import arrays
 from scena.data.image.augment import params as p
 from scena.data.image.augment.operations import OperationList
-from scena.data.image.augment.params import AugmentParams
 from scena.data.image.augment.processor import decode_image
+from scena.data.image.params import AugmentParams
 from scena.data.stages.rng import SampleRandom, keys_of, philox_words, uniforms
 from scena.data.tensorflow import augment_ops as tensors
 from scena.params import ParamsError

@@ -15,9 +15,8 @@ import pytest
 
 from scena.data import Cursor, DataError, PipelineMode
 from scena.data.image.augment import params as p
-from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
-from scena.data.image.params import WriteImagesParams
+from scena.data.image.params import ImageDataParams, ImagePipelineParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.sources.params import ImageRecordsParams
 from scena.data.stages.rng import keys_of

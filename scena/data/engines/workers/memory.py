@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch, Cursor
 from scena.data.engines.workers.messages import Stored
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages import sample_codec
 from scena.data.stages.collate import Layout, copied, split
 from scena.data.stages.context import PipelineContext

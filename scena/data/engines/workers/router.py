@@ -13,11 +13,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from scena.data.batch import Cursor
 from scena.data.engines.workers import nodes
 from scena.data.engines.workers.memory import pack_indices
 from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused, died, raised
 from scena.data.engines.workers.pool import Member, WorkerPool
+from scena.data.sample import Cursor
 from scena.data.stages.feed import feed_start, index_chunks, starts
 from scena.errors import DataError
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from scena.data.image.augment import params as p
+from scena.data.image import params as p
 from scena.errors import DataError
 
 P = TypeVar("P", bound=p.OperationParams)

@@ -7,7 +7,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from scena.data.image.augment import arrays
 from scena.data.image.augment.operations import OperationList
-from scena.data.image.augment.params import AugmentParams, DecodeImageParams
+from scena.data.image.params import AugmentParams, DecodeImageParams
 from scena.data.image.prepare import to_eight_bits
 from scena.data.params import DataBaseParams, PipelineMode
 from scena.data.processor import MappingDataProcessor
