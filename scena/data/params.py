@@ -22,12 +22,10 @@ class PipelineMode(StrEnum):
 
     @property
     def has_inputs(self) -> bool:
-        """Whether batches of this mode carry inputs."""
         return self is not PipelineMode.TARGETS
 
     @property
     def has_targets(self) -> bool:
-        """Whether batches of this mode carry targets."""
         return self is not PipelineMode.PREDICTION
 
 

@@ -46,11 +46,10 @@ def _first(context: PipelineContext, processors: int, backwards: bool = False) -
         return list(islice(InProcessEngine(context).samples(), SAMPLES))
     steps, order = [context.mapping(step) for step in context.steps], context.order(0)
     ordinals = range(min(SAMPLES, len(order)))
-    made = {
-        ordinal: apply_steps(steps, sample, context.random(0), ordinal, 0)
-        for ordinal in (reversed(ordinals) if backwards else ordinals)
-        for sample in context.load((order[ordinal],))
-    }
+    made = {}
+    for ordinal in reversed(ordinals) if backwards else ordinals:
+        for sample in context.load((order[ordinal],)):
+            made[ordinal] = apply_steps(steps, sample, context.random(0), ordinal, 0)
     return [made[ordinal] for ordinal in ordinals]
 
 

@@ -75,6 +75,11 @@ class Field:
         self.bounds: dict[str, float] = {name: bound for name, bound in bounds.items() if bound is not None}
         vars(self).update(options)
 
+    @property
+    def root_name(self) -> str:
+        """The name of a flat field at the root of the command line."""
+        return self.flat if isinstance(self.flat, str) else self.name
+
     def __repr__(self) -> str:
         return f"<Field {self.owner.__name__}.{self.name}>"
 
@@ -151,18 +156,15 @@ class Params:
             Params.__stand_ins__[cls] = stands_in_for
         if builds is not None:
             if ":" not in builds:
-                raise TypeError(
-                    f'{cls.__name__}: builds={builds!r} must name a module and a class, for example ".model:MyModel".'
-                )
+                raise TypeError(f'{cls.__name__}: builds={builds!r} must name a module and a class: ".model:MyModel".')
             cls.__builds__ = _absolute(builds, cls)
         cls.__local_names__ = names_around(cls)
         cls.__hints__ = None
         cls.__params__ = _collect(cls)
         if shorthand is not None:
             if shorthand not in cls.__params__:
-                raise TypeError(
-                    f"{cls.__name__}: shorthand={shorthand!r} is not one of its parameters: {', '.join(cls.__params__)}."
-                )
+                known = ", ".join(cls.__params__)
+                raise TypeError(f"{cls.__name__}: shorthand={shorthand!r} is not one of its parameters: {known}.")
             cls.__shorthand__ = shorthand
 
     def __init__(self, **values: Any) -> None:

@@ -19,7 +19,7 @@ class Node:
 
     __slots__ = ("cls", "field", "hidden", "hint", "holder", "key", "kind", "names", "path", "title")
 
-    def __init__(self, names: tuple[str, ...], path: Path, holder: Any, key: Any, kind: Kind, hint: Any, field: Field | None,
+    def __init__(self, names: tuple[str, ...], path: Path, holder: Any, key: Any, kind: Kind, hint: Any, field: Field,
                  cls: type[Params] | None, hidden: bool, title: str) -> None:  # fmt: skip
         self.names = names  # the canonical one first
         self.path = path
@@ -38,7 +38,7 @@ class Node:
         return self.holder[self.key]
 
     @property
-    def choice(self) -> tuple[Kind, Field | None]:
+    def choice(self) -> tuple[Kind, Field]:
         """What decides which classes can be chosen here."""
         return self.kind, self.field
 
@@ -96,7 +96,7 @@ def _names(field: Field, prefixes: tuple[str, ...], in_item: bool) -> tuple[str,
     own = (field.name, *(alias for alias in field.aliases if "." not in alias))
     names = [f"{prefix}.{name}" if prefix else name for name in own for prefix in prefixes]
     if field.flat and not in_item:  # inside a list, a name at the root could belong to any of the items
-        names = [field.flat if isinstance(field.flat, str) else field.name, *own[1:], *names]
+        names = [field.root_name, *own[1:], *names]
     names += [alias for alias in field.aliases if "." in alias]
     return tuple(dict.fromkeys(names)) if len(names) > 1 else tuple(names)
 
@@ -111,8 +111,9 @@ class Index:
         for node in self.nodes:
             same = self.by_name.setdefault(node.names[0], [])
             if same and "leaf" in (node.kind.form, same[0].kind.form):
+                one, other = (f"{one.field.owner.__name__}.{one.field.name}" for one in (same[0], node))
                 raise ParamsError(
-                    f"--{node.name} is declared twice: by {_declared(same[0])} and by {_declared(node)}; rename one of them, or give it "
+                    f"--{node.name} is declared twice: by {one} and by {other}; rename one of them, or give it "
                     'another name with param(flat="…").'
                 )
             same.append(node)
@@ -135,10 +136,6 @@ class Index:
             return ""
         parent = self.name_of(path[:-1])
         return f"{parent}.{path[-1]}" if parent else str(path[-1])
-
-
-def _declared(node: Node) -> str:
-    return f"{node.field.owner.__name__}.{node.field.name}" if node.field is not None else node.name
 
 
 class Where:

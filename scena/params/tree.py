@@ -271,9 +271,7 @@ def changed_flags(params: Params, prefix: str) -> Iterator[tuple[str, Field]]:
     """Each parameter of a tree that differs from its default: its flag, below `prefix` ("trainer"), and its declaration."""
     for name, field in type(params).__params__.items():
         value = getattr(params, name)
-        flag = f"{prefix}.{name}"
-        if field.flat:
-            flag = field.flat if isinstance(field.flat, str) else name
+        flag = field.root_name if field.flat else f"{prefix}.{name}"
         if isinstance(value, Params):
             yield from changed_flags(value, prefix if field.inline else flag)
         elif value != type(params).default_of(field):

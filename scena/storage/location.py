@@ -44,7 +44,6 @@ def send_folder(source: Path, target: Any) -> None:
 
 
 def remove_folder(folder: Any) -> None:
-    """Removes a folder at an address."""
     try:
         folder.fs.rm(folder.path, recursive=True)
     except Exception as error:
@@ -176,7 +175,6 @@ def is_folder(path: Any) -> bool:
 
 
 def beside(path: Any, ending: str) -> Any:
-    """The path of a file whose name has an ending more."""
     return path.with_name(path.name + ending)
 
 

@@ -104,6 +104,6 @@ def _origins(parsed: Parsed[Any]) -> str:
             continue
         if node.kind.form == "leaf":
             rows.append((f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]))
-        elif node.kind.form == "params" and node.value and node.field and has_choice(node.kind, node.field):
+        elif node.kind.form == "params" and node.value and has_choice(*node.choice):
             rows.append((f"--{node.name}", node.value["class"], parsed.origins[node.name]))
     return text_table(rows)

@@ -1,4 +1,4 @@
-"""Mean and standard deviation of the channels of images, exactly, from histograms."""
+"""The info of a data set of images, and the mean and standard deviation of their channels, exactly, from histograms."""
 
 import json
 from typing import Any
@@ -43,6 +43,22 @@ class ChannelStatistics:
         std = np.sqrt(np.maximum(squares - mean * mean, 0))
         shares = ([round(float(value) / 255, 8) for value in values] for values in (mean, std))
         return {**dict(zip(("mean", "std"), shares, strict=True)), "pixels": int(pixels[0])}
+
+
+def image_info(name: str, classes: list[str], splits: dict[str, Any], sizes: list[tuple[int, int]],
+               statistics: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
+    """The content of an info file; `sizes` are the heights and widths of all images."""
+    heights, widths = zip(*sizes, strict=True) if sizes else ((), ())
+    ranges = {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]} if sizes else {}
+    return {
+        "format": "scena-images",
+        "version": 1,
+        "name": name,
+        "classes": classes,
+        "splits": splits,
+        "sizes": ranges,
+        "statistics": statistics,
+    }
 
 
 def read_info(path: Any) -> dict[str, Any]:

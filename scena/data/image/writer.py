@@ -17,7 +17,7 @@ from PIL import Image
 from scena.data.image.listing import FoundImages, ImageEntry, as_report, find_images, printable
 from scena.data.image.params import ImagePreparationParams, Processing, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
-from scena.data.image.statistics import INFO_FILE, ChannelStatistics
+from scena.data.image.statistics import INFO_FILE, ChannelStatistics, image_info
 from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
@@ -128,7 +128,6 @@ def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, 
 
 
 def _divided(params: WriteImagesParams, found: FoundImages, entries: list[ImageEntry]) -> "Splits":
-    """The splits as they were given, or made by share."""
     if not found.splits:
         return balanced_splits(entries, params.split_names, params.split_fractions, params.seed)
     readable = set(entries)
@@ -161,14 +160,8 @@ def _write_splits(params: WriteImagesParams, classes: list[str], splits: "Splits
                             statistics.add(image.histogram)
             counts = Counter(classes[entry.label] for entry in members)
             described[split] = {"count": len(members), "files": files, "classes": {n: counts[n] for n in classes}}
-    info = {
-        "format": "scena-images",
-        "version": 1,
-        "name": "",
-        "classes": classes,
-        "splits": described,
-        "sizes": size_range(sizes),
-        "statistics": {"of": first, "images": len(counted), **statistics.to_json()},
+    found = {"of": first, "images": len(counted), **statistics.to_json()}
+    info = image_info("", classes, described, sizes, found) | {
         "processing": params.preparation.processing.value,
         "max_edge": params.preparation.max_edge,
         "seed": params.seed,
@@ -189,14 +182,6 @@ def record_of(entry: ImageEntry, image: PreparedImage) -> dict[str, Any]:
     """The values of an image's record."""
     name = os.fsencode(entry.name)
     return {"image": image.data, "label": entry.label, "height": image.height, "width": image.width, "name": name}
-
-
-def size_range(sizes: list[tuple[int, int]]) -> dict[str, list[int]]:
-    """The least and greatest of some heights and widths."""
-    if not sizes:
-        return {}
-    heights, widths = zip(*sizes, strict=True)
-    return {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]}
 
 
 Made = tuple[ImageEntry, PreparedImage | str]

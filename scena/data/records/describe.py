@@ -8,8 +8,7 @@ import numpy as np
 from PIL import Image
 
 from scena.data.image.contact_sheet import contact_sheet
-from scena.data.image.statistics import INFO_FILE, ChannelStatistics, parse_info
-from scena.data.image.writer import size_range
+from scena.data.image.statistics import INFO_FILE, ChannelStatistics, image_info, parse_info
 from scena.data.records.record_set import RecordSet, find_files, no_records, splits_of
 from scena.errors import DataError
 from scena.storage.location import is_folder, located, read_bytes
@@ -140,14 +139,5 @@ def collect_info(folder: Any, classes: list[str] | None = None) -> dict[str, Any
     for split, records in sets.items():
         counts = {name: labels[split][number] for number, name in enumerate(names)}
         splits[split] = {"count": len(records), "files": len(records.files), "classes": counts}
-    return {
-        "format": "scena-images",
-        "version": 1,
-        "name": folder.name,
-        "classes": names,
-        "splits": splits,
-        "sizes": size_range(sizes),
-        "statistics": {"of": first, **statistics.to_json()},
-        "changed": {},
-        "left_out": [],
-    }
+    info = image_info(folder.name, names, splits, sizes, {"of": first, **statistics.to_json()})
+    return {**info, "changed": {}, "left_out": []}

@@ -88,7 +88,6 @@ def check_example(data: bytes) -> None:
 
 
 def parse_feature(feature: bytes) -> Any:
-    """One feature as a message."""
     return _parsed(_Feature, feature, "A feature of {} bytes is not one of")
 
 

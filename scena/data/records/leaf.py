@@ -181,7 +181,6 @@ class Leaf:
         return array[()] if shape == () else array
 
     def _decode_ragged(self, features: Any) -> Any:
-        """Nested lists of arrays."""
         rows: Any = self._flat(features).reshape(-1, *self.shape[1:])
         for axis in range(self.ragged_rank - 1, -1, -1):
             splits = list(parse_feature(features[self.splits_key(axis)]).int64_list.value)

@@ -21,7 +21,6 @@ _OPEN_FILES = 128
 
 
 def shard_name(split: str, number: int, count: int) -> str:
-    """The name of one of the files of a split."""
     return f"{split}-{number:05d}-of-{count:05d}.tfrecord"
 
 
@@ -93,12 +92,12 @@ def _of_folder(folder: Any, split: str | None) -> list[Any]:
 def find_schema(files: Sequence[Any]) -> Schema | None:
     """The schema beside record files, if there is one."""
     path = files[0].parent / SCHEMA_FILE
-    if not is_remote(path):
-        return Schema.read(path) if path.is_file() else None
     try:
         return Schema.parse(read_bytes(path), str(path))
-    except OSError:
-        return None
+    except OSError as error:
+        if is_remote(path) or isinstance(error, FileNotFoundError):
+            return None
+        raise DataError(f"The schema {str(path)!r} cannot be read: {error.strerror}.") from None
 
 
 class RecordSet:

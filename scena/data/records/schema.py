@@ -8,7 +8,6 @@ import functools
 import json
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,14 +66,6 @@ class Schema:
             raise DataError(f"{file} is nested too deeply.") from None
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DataError(f"{file} is no schema: {type(error).__name__}: {error}.") from None
-
-    @classmethod
-    def read(cls, path: Path) -> "Schema":
-        """The schema in a JSON file."""
-        try:
-            return cls.parse(path.read_bytes(), str(path))
-        except OSError as error:
-            raise DataError(f"The schema {str(path)!r} cannot be read: {error.strerror}.") from None
 
     @classmethod
     def parse(cls, text: bytes, file: str) -> "Schema":

@@ -100,7 +100,6 @@ class ShardWriter:
 
 
 def unwritable(path: Any, error: OSError) -> DataError:
-    """The error for a file that cannot be written."""
     return DataError(f"{str(path)!r} cannot be written: {reason_of(error)}.")
 
 

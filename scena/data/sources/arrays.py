@@ -94,7 +94,6 @@ def load_array(file: str) -> np.ndarray[Any, Any]:
 
 
 def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
-    """An array of an HDF5 file; rows are read when they are used."""
     import h5py
 
     path, member = _split(file)

@@ -84,10 +84,16 @@ class Splits:
         """What is trained on, and what is validated on."""
         if validation is not None:
             named = _parts(self._terms(validation))
-            if terms is None:
-                name = self._train_name()
-                return self._not_empty([(name, self._without(name, named))], validation), named
-            return _parts(terms), named
+            if terms is not None:
+                return _parts(terms), named
+            name = self._train_name()
+            rest = self._without(name, named)
+            if not len(rest):
+                raise DataError(
+                    f"{self.name}: the validation reads all of {name} (split {validation!r}), and nothing is left to train on. "
+                    "Name less for it (--val.split), or name what to train on (--train.split)."
+                )
+            return [(name, rest)], named
         if self.validation is not None:
             read = _parts(terms) if terms else self._whole(self.train) if self.train is not None else []
             rest = self._without(self.validation, read)
@@ -133,14 +139,6 @@ class Splits:
                 free[places] = False
         return np.flatnonzero(free)
 
-    def _not_empty(self, parts: list[Part], validation: str) -> list[Part]:
-        if not any(len(places) for _, places in parts):
-            raise DataError(
-                f"{self.name}: the validation reads all of {parts[0][0]} (split {validation!r}), and nothing is left to train on. "
-                "Name less for it (--val.split), or name what to train on (--train.split)."
-            )
-        return parts
-
     def _nothing_left(self) -> DataError:
         where = self.validation or self.train
         return DataError(
@@ -184,11 +182,8 @@ class Splits:
         """A split by its name, or by another usual name for the same."""
         if name in self.counts:
             return name
-        if name in ("train", "training") and self.train is not None:
-            return self.train
-        if name in VALIDATION_NAMES and self.validation is not None:
-            return self.validation
-        return name
+        usual = self.train if name in ("train", "training") else self.validation if name in VALIDATION_NAMES else None
+        return usual or name
 
 
 def _parts(terms: list[_Term]) -> list[Part]:

@@ -154,7 +154,6 @@ class GeneratingStep:
 
 
 def _mapped(context: PipelineContext, steps: list[MappingStep], items: Iterable[Item], epoch: int) -> Iterator[Item]:
-    """Applies mapping processors to a stream."""
     random = context.random(epoch)
     watch = context.watch(" or ".join(step.name for step in steps))
     for sample, index, part in items:

@@ -164,7 +164,6 @@ def _rows(image: Any) -> Any:
 
 
 def _shaped(rows: Any, image: Any) -> Any:
-    """Rows in the shape of the image."""
     return tf.ensure_shape(tf.reshape(rows, tf.shape(image)), image.shape)
 
 

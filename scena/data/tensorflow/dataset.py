@@ -120,15 +120,12 @@ def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
     """
     import tensorflow as tf
 
-    collator, mode = pipeline.collator, pipeline.mode
-    signature = (
-        tensor_specs(collator.inputs if mode.has_inputs else {}),
-        tensor_specs(collator.targets if mode.has_targets else {}),
-    )
+    inputs = tensor_specs(pipeline.collator.inputs) if pipeline.mode.has_inputs else {}
+    targets = tensor_specs(pipeline.collator.targets) if pipeline.mode.has_targets else {}
 
     def batches() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         with pipeline.stream(repeat=repeat) as stream:
             for batch in stream:
                 yield batch.inputs, batch.targets
 
-    return tf.data.Dataset.from_generator(batches, output_signature=signature)
+    return tf.data.Dataset.from_generator(batches, output_signature=(inputs, targets))

@@ -132,12 +132,9 @@ class TensorEngine(Engine):
         size = [self.context.pipeline.batch_size]
         signature = {"key": tf.TensorSpec(size, tf.uint64), "real": tf.TensorSpec(size, tf.bool)}
         if self._stored:
-            signature |= {
-                "image": tf.TensorSpec(size, tf.string),
-                "shape": tf.TensorSpec([*size, 3], tf.int32),
-                "label": tf.TensorSpec(size, tf.int64),
-                "name": tf.TensorSpec(size, tf.string),
-            }
+            kinds = {"image": tf.string, "label": tf.int64, "name": tf.string}
+            signature |= {name: tf.TensorSpec(size, kind) for name, kind in kinds.items()}
+            signature["shape"] = tf.TensorSpec([*size, 3], tf.int32)
         else:
             signature["record"] = tf.TensorSpec(size, tf.string)
         return self._decoded(tf.data.Dataset.from_generator(self._read, output_signature=signature))
@@ -261,7 +258,6 @@ def single_images(operations: OperationList, shape: tuple[int | None, ...]) -> t
 
 
 def failed(error: Any, cursor: Cursor) -> DataError:
-    """TensorFlow's error in one line."""
     return DataError(f"tf.data failed at {cursor}: {str(error.message).splitlines()[0]}")
 
 

@@ -18,7 +18,6 @@ _NOT_RAW = {"uint32": "int32", "uint64": "int64"}  # what tf.io.decode_raw does 
 
 
 def schema_of(dataset: Any) -> Schema:
-    """The schema of the elements of a tf.data.Dataset."""
     return Schema(make_structure(dataset.element_spec, _leaf_of))
 
 
@@ -106,7 +105,6 @@ def dataset_from_tfrecord(path: Any, *, split: str | None = None, schema: Schema
 
 
 def tensorflow_opens(path: Any) -> bool:
-    """Whether TensorFlow itself opens a path."""
     return not is_remote(path) or ("::" not in str(path) and protocol_of(path) in tf.io.gfile.get_registered_schemes())
 
 

@@ -179,7 +179,6 @@ def take_part(name: str, argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def is_flag(word: str) -> bool:
-    """Whether a word of a command line names a flag."""
     return word.startswith("--") and len(word) > 2
 
 
@@ -234,7 +233,7 @@ def _spellings(cls: type[Params], *, shown: bool = False) -> dict[str, str]:
     """What can follow two dashes, and the field that it sets; `shown`: without what help does not show."""
     found: dict[str, str] = {}
     for name, field in cls.__params__.items():
-        own = () if field.positional else (field.flat if isinstance(field.flat, str) else name,)
+        own = () if field.positional else (field.root_name,)
         if not field.hidden:
             found.update(dict.fromkeys((*own, *(() if shown else field.aliases)), name))
     return found

@@ -36,7 +36,7 @@ def help_text(tree: Origins | None, *, usage: str, description: str = "", option
     def sized(prog: str) -> Any:
         return formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
 
-    parser = make_parser(tree, options=options, formatter=sized, search=search)
+    parser = _parser(tree, options, sized, search)
     if search:
         found = [parser.format_help().rstrip("\n"), _other_choices(tree, search) if tree is not None else ""]
         nothing = f"No flag matches {' '.join(search)!r}. `--help` alone lists all flags."
@@ -84,9 +84,7 @@ def _rich_formatter() -> Any:
     return Formatter
 
 
-def make_parser(
-    tree: Origins | None, *, options: type[Params] | None = None, formatter: Any = None, search: Sequence[str] = ()
-) -> argparse.ArgumentParser:
+def _parser(tree: Origins | None, options: type[Params] | None, formatter: Any, search: Sequence[str]) -> Any:
     """An argparse parser with the flags of the current selection. It only describes them: `parse` does the reading."""
     parser = _empty_parser(formatter)
     own = Index(default_raw(options), options).nodes if options is not None else []
@@ -96,35 +94,39 @@ def make_parser(
         for title, _, nodes in groups(tree) if tree is not None else ():
             _add_flags(parser.add_argument_group(_escaped(title)), [n for n in nodes if _matches(n, search)], tree)
         return parser
-    if positional := [node for node in own if node.field is not None and node.field.positional]:
-        _add_positional(parser.add_argument_group("arguments"), positional)
+    if positional := [node for node in own if node.field.positional]:
+        group = parser.add_argument_group("arguments")
+        for node in positional:
+            choices = value_choices(node)
+            text = f"{node.field.help} ({', '.join(choices)})" if choices else node.field.help
+            group.add_argument(node.name, metavar=node.field.positional, help=_escaped(text))
     first = parser.add_argument_group("options")
     text = "show this help; `--help WORD` shows the flags that match"
     first.add_argument("-h", "--help", action="store_true", help=text)
     flags = [node for node in own if not node.hidden]
     classes = options.__mro__ if options is not None else ()
     # what the command itself declares stands before what it shares with others
-    _add_flags(first, sorted(flags, key=lambda node: classes.index(node.field.owner) if node.field else 0), None)
+    _add_flags(first, sorted(flags, key=lambda node: classes.index(node.field.owner)), None)
     if tree is None:
         return parser
     first.add_argument("--config", nargs="+", metavar="FILE", help="YAML or JSON files with parameters; later ones win")
     first.add_argument("--config_set", metavar="NAME", help="the set to take from them, if they hold named sets")
     for title, text, nodes in groups(tree):
-        group = parser.add_argument_group(_escaped(title), _escaped(text) or None)
-        _add_flags(group, nodes, tree)
+        _add_flags(parser.add_argument_group(_escaped(title), _escaped(text) or None), nodes, tree)
     return parser
 
 
 def _empty_parser(formatter: Any) -> argparse.ArgumentParser:
-    kind = formatter or argparse.HelpFormatter
-    return argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=kind, allow_abbrev=False, add_help=False)
+    return argparse.ArgumentParser(
+        usage=argparse.SUPPRESS, formatter_class=formatter, allow_abbrev=False, add_help=False
+    )
 
 
 def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
     """The flags that many users set, where there are too many to see at a glance; of equal ones (train, val) the first."""
     parser = _empty_parser(formatter)
     nodes = [node for _, _, nodes in groups(tree) for node in nodes]
-    chosen = {(node.field.owner, node.field.name): node for node in reversed(nodes) if node.field and node.field.common}
+    chosen = {(node.field.owner, node.field.name): node for node in reversed(nodes) if node.field.common}
     if len(nodes) > SCREEN:
         group = parser.add_argument_group("most used", "`--help WORD` searches all flags.")
         _add_flags(group, [node for node in nodes if node in chosen.values()], tree)
@@ -133,7 +135,7 @@ def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
 
 def _matches(node: Node, search: Sequence[str]) -> bool:
     """Whether each word is part of one of the flag's names, or begins a word of its help or its choices."""
-    text = " ".join([node.field.help if node.field else "", *(value_choices(node) or ())])
+    text = " ".join([node.field.help, *(value_choices(node) or ())])
     named = [word.lower().replace("-", "_") in node.name.lower() for word in search]
     told = [re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE) is not None for word in search]
     return all(map(operator.or_, named, told))
@@ -156,14 +158,6 @@ def _other_choices(tree: Origins, search: Sequence[str]) -> str:
     return "\n".join(["with another choice:", *lines]) if lines else ""
 
 
-def _add_positional(group: Any, nodes: list[Node]) -> None:
-    for node in nodes:
-        assert node.field is not None
-        choices = value_choices(node)
-        text = f"{node.field.help} ({', '.join(choices)})" if choices else node.field.help
-        group.add_argument(node.name, metavar=node.field.positional, help=_escaped(text))
-
-
 def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
     """(title, description, flags) of each component. The flag that chooses a component's class stands first in its group."""
     found: dict[str, list[Node]] = {}
@@ -183,14 +177,13 @@ def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
 
 def offers_choice(node: Node) -> bool:
     """False for a name of which there is only one, because no plugin adds another."""
-    return node.field is None or not node.field.plugin or len(named_choices(node.field) or ()) > 1
+    return not node.field.plugin or len(named_choices(node.field) or ()) > 1
 
 
 def is_choice(node: Node) -> bool:
     """Whether there is anything to choose: another class, or None. An item's class is chosen by the flag of its list."""
-    if node.cls is None:
-        return False
-    return node.kind.form != "params" or node.kind.optional or len(listed(*node.choice)) > 1
+    choices = node.kind.form != "params" or node.kind.optional or len(listed(*node.choice)) > 1
+    return choices and node.cls is not None
 
 
 def _heading(name: str, owners: list[Node], tree: Origins) -> tuple[str, str]:
@@ -215,17 +208,14 @@ def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
     added: dict[str, Any] = {}
     for node in nodes:
         metavar, nargs = _values(node)
-        text, choices = _escaped(_explained(node, tree)), value_choices(node)
+        text = _escaped(_explained(node, tree))
         if node.name in added:  # objects that share a name at the root: one flag chooses the class of either
             action = added[node.name]
             both = ((action.metavar, action.help), (metavar, text))
             action.help = "; or ".join(f"{told} {values}" if "{" in str(values) else told for values, told in both)
             action.metavar = "CLASS"
-            action.choices_to_complete = [*(action.choices_to_complete or []), *(choices or [])]
-            continue
-        action = group.add_argument(f"--{node.name}", metavar=metavar, help=text, nargs=nargs)
-        action.choices_to_complete = choices
-        added[node.name] = action
+        else:
+            added[node.name] = group.add_argument(f"--{node.name}", metavar=metavar, help=text, nargs=nargs)
 
 
 def value_choices(node: Node) -> list[str] | None:
@@ -233,10 +223,8 @@ def value_choices(node: Node) -> list[str] | None:
     if node.kind.form != "leaf":
         names = listed(*node.choice)
         return [*names, "None"] if node.kind.optional else names
-    if node.field is not None and (choices := named_choices(node.field)) is not None:
-        words = [str(leaf_to_raw(choice)) for choice in choices]
-    else:
-        words = _choices_of_type(node.hint)
+    choices = named_choices(node.field)
+    words = _choices_of_type(node.hint) if choices is None else [str(leaf_to_raw(choice)) for choice in choices]
     return [*words, "None"] if words and node.kind.optional else words or None
 
 
@@ -304,29 +292,22 @@ def _word(hint: Any) -> str:
 
 
 def _explained(node: Node, tree: Origins | None) -> str:
-    field = node.field
-    text = field.help if field is not None else ""
-    notes = []
+    field, notes = node.field, []
     choices = value_choices(node)
     if choices and "{" not in str(_values(node)[0]) and bool not in peel(node.hint)[0]:
         notes.append(f"one of {', '.join(choices)}")
-    if field is not None and field.bounds:
-        notes.append(", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items()))
-    if field is not None and field.backends:
-        notes.append(f"{' and '.join(field.backends)} only")
-    if field is not None and field.one_device:
-        notes.append("one device only")
+    notes += [", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items())] if field.bounds else []
+    notes += [f"{' and '.join(field.backends)} only"] if field.backends else []
+    notes += ["one device only"] if field.one_device else []
     origin = tree.get(node.path) if tree is not None else DEFAULT
-    value = _shown_value(node)
-    needed = field is not None and (field.required or (not node.kind.optional and field.default is UNSET))
-    if node.value is None and needed:
+    if node.value is None and (field.required or (not node.kind.optional and field.default is UNSET)):
         notes.append("required")
-    elif origin == DEFAULT:
-        if not (node.value in (None, [], {}) and "default: " in text):  # the text says what happens then
-            notes.append(f"default: {value}")
-    else:
-        notes.append(f"set: {value}, by the {origin}" if origin == COMMAND_LINE else f"set: {value}, in {origin}")
-    return f"{text} ({'; '.join(notes)})".strip() if notes else text
+    elif origin != DEFAULT:
+        where = f"by the {origin}" if origin == COMMAND_LINE else f"in {origin}"
+        notes.append(f"set: {_shown_value(node)}, {where}")
+    elif node.value not in (None, [], {}) or "default: " not in field.help:  # else the text says what happens then
+        notes.append(f"default: {_shown_value(node)}")
+    return f"{field.help} ({'; '.join(notes)})".strip() if notes else field.help
 
 
 def _shown_value(node: Node) -> str:

@@ -39,7 +39,6 @@ def _form(hint: Any) -> type | None:
 
 
 def _json(word: str) -> Any:
-    """The JSON value of a word, or None."""
     try:
         return json.loads(word)
     except (ValueError, RecursionError):

@@ -3,10 +3,12 @@
 Both hold what differs from a default, so that reading them over that default gives the same params object again.
 """
 
+import functools
 import json
+import operator
 import re
 import shlex
-from typing import Any
+from typing import Any, NamedTuple
 
 from scena.errors import ParamsError
 from scena.params.cli.words import to_words
@@ -47,9 +49,7 @@ def dump_command(params: Params, default: Params | None = None) -> str:
 
 
 def _at(raw: Any, path: Path) -> Any:
-    for key in path:
-        raw = raw[key]
-    return raw
+    return functools.reduce(operator.getitem, path, raw)
 
 
 def _next_choice(index: Index, target: dict[str, Any]) -> tuple[str, list[str]] | None:
@@ -105,9 +105,7 @@ class _Writer:
         for name, field in cls.__params__.items():
             inner = kind_of(hints[name])
             value, before = raw.get(name), base.get(name) if base is not None else None
-            place, key = own, name
-            if field.flat and not in_item:
-                place, key = self.root, field.flat if isinstance(field.flat, str) else name
+            place, key = (self.root, field.root_name) if field.flat and not in_item else (own, name)
             if inner.form == "params":
                 self.object(value, before, inner, field, place, key, own, in_item)
             elif inner.form == "leaf":
@@ -192,13 +190,11 @@ _PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*")
 _SPECIAL = frozenset("null none ~ true false yes no on off y n .inf .nan - . ..".split())
 
 
-class Leaf:
+class Leaf(NamedTuple):
     """A value to write in one line, and the comment beside it."""
 
-    __slots__ = ("comment", "value")
-
-    def __init__(self, value: Any, comment: str = "") -> None:
-        self.value, self.comment = value, comment
+    value: Any
+    comment: str = ""
 
     def text(self) -> str:
         """The value and its comment."""

@@ -153,7 +153,6 @@ def _chain(source: Source, document: Section, known: set[str], children: tuple[S
 
 
 def _content(source: Source, document: Section) -> Section:
-    """The values of a set, or of the whole file."""
     if source.set is None:
         return document
     if source.set not in document:

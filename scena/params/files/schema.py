@@ -73,7 +73,7 @@ class _Maker:
         for name, field in cls.__params__.items():
             inner = kind_of(hints[name])
             if field.flat:
-                for own in (field.flat if isinstance(field.flat, str) else name, *_plain_aliases(field)):
+                for own in (field.root_name, *_plain_aliases(field)):
                     found.setdefault(own, []).append((inner, hints[name], field))
             if inner.form == "params":
                 for option in _options(inner, field).values():

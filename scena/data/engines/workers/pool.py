@@ -15,15 +15,14 @@ import msgspec
 from scena.data.engines.workers.config import notebook_path, stored_context
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
 from scena.data.engines.workers.messages import Channel, Configuration, Message
-from scena.data.engines.workers.worker import StreamServer
+from scena.data.engines.workers.worker import StreamServer, main
 from scena.data.generator import is_shared
 from scena.data.stages.context import PipelineContext
 
 logger = logging.getLogger("scena.data")
 
 _BOOT = (
-    "import sys; sys.path[:] = sys.argv[5].split(chr(0x1f)); from scena.data.engines.workers.worker import main; "
-    "main(*map(int, sys.argv[1:5]))"
+    f"import sys; sys.path[:] = sys.argv[5].split(chr(0x1f)); from {main.__module__} import main; main(*sys.argv[1:5])"
 )
 END_SECONDS = 0.5
 """How long processes that are told to end may take before they are killed."""

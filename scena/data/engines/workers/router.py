@@ -170,7 +170,6 @@ class Router:
                 node.pump()
 
     def _skip(self, identities: list[str]) -> None:
-        """Counts the samples that a worker skipped."""
         if self._context.skipped is not None:
             try:
                 for identity in identities:

@@ -26,8 +26,9 @@ FLUSH_SECONDS = 0.002
 FLUSH_BYTES = 1 << 20
 
 
-def main(channel_descriptor: int, life_descriptor: int, memory_descriptor: int, parent: int) -> None:
-    """Runs until the parent closes the channel, or is gone."""
+def main(*arguments: str) -> None:
+    """Runs until the parent closes the channel, or is gone; the arguments are three file descriptors and the parent's id."""
+    channel_descriptor, life_descriptor, memory_descriptor, parent = map(int, arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it closes the channel
     threading.Thread(target=_end_with_parent, args=(life_descriptor,), daemon=True).start()
     channel = messages.Channel(socket.socket(fileno=channel_descriptor))
