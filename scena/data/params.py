@@ -168,12 +168,9 @@ def _overrides(tree: ast.Module, name: str) -> bool:
     found = next((item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == name), None)
     if found is None or any(getattr(item, "name", None) == _METHOD for item in found.body):
         return True
-    harmless = _HARMLESS | {
-        alias.asname or alias.name
-        for item in tree.body
-        if isinstance(item, ast.ImportFrom) and not item.level and (item.module or "").partition(".")[0] == "scena"
-        for alias in item.names
-    }
+    imports = [item for item in tree.body if isinstance(item, ast.ImportFrom) and not item.level]
+    ours = [alias for item in imports if f"{item.module}.".startswith("scena.") for alias in item.names]
+    harmless = _HARMLESS | {alias.asname or alias.name for alias in ours}
     bases = [ast.unparse(base).partition("[")[0] for base in found.bases]
     return any(not base.startswith("scena.") and base not in harmless and _overrides(tree, base) for base in bases)
 

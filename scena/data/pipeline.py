@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
@@ -192,10 +192,8 @@ class DataPipeline:
         if cursor.samples and self._context.generator is not None:
             self._context.generator.check_restart(cursor.epoch, cursor.samples)
         if isinstance(cursor.state, dict) and "interleaved" in cursor.state and not self.interleaved:
-            raise DataError(
-                f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or "
-                "resume from the end of an epoch."
-            )
+            where = f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave"
+            raise DataError(f"{where}: keep that engine, or resume from the end of an epoch.")
         whole = bool(self._changes) or self._transformation is not None
         by_index = self._context.can_shard and self.params.engine == "python"
         divided = self._shard is not None and by_index and not whole
@@ -291,19 +289,18 @@ class DataPipeline:
             yield stream
 
 
+@dataclass(eq=False)
 class SamplePipeline:
     """Applies a processor pipeline to samples, in order.
 
     Example: `params.pre_proc.create(DataPipelineParams(limit=100), params).apply(samples)`
     """
 
-    def __init__(self, params: DataProcessorPipelineParams, pipeline_params: DataPipelineParams, data_params: DataBaseParams,
-                 mode: PipelineMode = PipelineMode.PREDICTION, seed: int = 0) -> None:  # fmt: skip
-        self.params = params
-        self.mode = mode
-        self.pipeline_params = pipeline_params
-        self.data_params = data_params
-        self.seed = seed
+    params: DataProcessorPipelineParams
+    pipeline_params: DataPipelineParams
+    data_params: DataBaseParams
+    mode: PipelineMode = PipelineMode.PREDICTION
+    seed: int = 0
 
     def apply(self, samples: Iterable[Sample] | DataGeneratorParams) -> Iterator[Sample]:
         """The processed samples, one after the other, in order. In training mode each call is epoch 0."""

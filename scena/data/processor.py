@@ -72,9 +72,9 @@ class Step:
         self.name = implementation.__name__
         self.generating = issubclass(implementation, GeneratingDataProcessor)
         if not self.generating and not issubclass(implementation, MappingDataProcessor):
+            kinds = "a MappingDataProcessor nor a GeneratingDataProcessor"
             raise TypeError(
-                f"{type(params).__name__} builds {self.name}, which is neither a MappingDataProcessor nor a "
-                "GeneratingDataProcessor: derive it from one of them."
+                f"{type(params).__name__} builds {self.name}, which is neither {kinds}: derive it from one of them."
             )
         chunk = getattr(params, "chunk_size", None) or getattr(implementation, "chunk_size", None)
         self.chunk: int | None = int(chunk) if self.generating and chunk else None

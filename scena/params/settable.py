@@ -112,10 +112,8 @@ class Index:
             same = self.by_name.setdefault(node.names[0], [])
             if same and "leaf" in (node.kind.form, same[0].kind.form):
                 one, other = (f"{one.field.owner.__name__}.{one.field.name}" for one in (same[0], node))
-                raise ParamsError(
-                    f"--{node.name} is declared twice: by {one} and by {other}; rename one of them, or give it "
-                    'another name with param(flat="…").'
-                )
+                problem = f"--{node.name} is declared twice: by {one} and by {other}"
+                raise ParamsError(f'{problem}; rename one of them, or give it another name with param(flat="…").')
             same.append(node)
         canonical = set(self.by_name)
         for node in self.nodes:

@@ -175,10 +175,8 @@ def _code(cls: type) -> list[str]:
         elif (cells := notebook_code(base)) is not None:
             files += [f"{name} {own}" for name, own in cells.items()]
         else:
-            raise DataError(
-                f"A cache of {base.__name__} could not detect changes of its code, because its source is not known. "
-                "Put it into a module, or remove cache_dir."
-            )
+            problem = f"The source of {base.__name__} is not known, so a cache could not detect changes of its code"
+            raise DataError(f"{problem}. Put it into a module, or remove cache_dir.")
     return files
 
 

@@ -56,10 +56,8 @@ def _fetch(name: str) -> None:
     try:
         getattr(keras.datasets, name).load_data()
     except Exception as error:  # Keras raises a bare Exception when it cannot download
-        raise DataError(
-            f"The data set {name!r} is not on this machine and cannot be fetched ({error}). "
-            "Use --data.dataset digits, which needs no network."
-        ) from error
+        problem = f"The data set {name!r} is not on this machine and cannot be fetched ({error})"
+        raise DataError(f"{problem}. Use --data.dataset digits, which needs no network.") from error
 
 
 def _read_idx(files: list[Path], split: Split) -> Arrays:

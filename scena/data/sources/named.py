@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from scena.data.records.files import RecordFile
+from scena.data.records.record_set import RecordSet
+from scena.data.records.schema import Schema
 from scena.data.sample import Sample
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import NamedDataSetParams
@@ -81,10 +80,9 @@ class PreparedSet:
             _prepare(builder, name)
         info = builder.info
         self._features = info.features
-        paths = {split: info.splits[split].filepaths for split in info.splits}
-        self.files = {split: [RecordFile(os.fspath(path)) for path in found] for split, found in paths.items()}
-        self._ends = {split: np.cumsum([len(file) for file in files]) for split, files in self.files.items()}
-        self.counts = {split: int(ends[-1]) if len(ends) else 0 for split, ends in self._ends.items()}
+        paths = {split: [os.fspath(path) for path in info.splits[split].filepaths] for split in info.splits}
+        self._sets = {split: RecordSet(files, schema=Schema({})) for split, files in paths.items() if files}
+        self.counts = {split: len(self._sets[split]) if files else 0 for split, files in paths.items()}
         keys = info.supervised_keys
         self._keys = keys[:2] if keys is not None and all(isinstance(key, str) for key in keys) else None
         names = getattr(self._features[self._keys[1]], "names", None) if self._keys else None
@@ -95,10 +93,7 @@ class PreparedSet:
 
     def read(self, split: str, place: int) -> Sample:
         """One sample: inputs and targets as the data set's `supervised_keys` say, else all features as inputs."""
-        ends = self._ends[split]
-        number = int(np.searchsorted(ends, place, side="right"))
-        record = self.files[split][number][place - (int(ends[number - 1]) if number else 0)]
-        value = self._features.deserialize_example_np(record)
+        value = self._features.deserialize_example_np(self._sets[split].data(place))
         if self._keys is None:
             return Sample(inputs=value)
         source, target = self._keys

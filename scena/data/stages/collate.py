@@ -83,10 +83,8 @@ class Collator:
             raise DataError(f"bucket_by={key!r} names no input or target; there are {known}.")
         varying = [(name, spec) for part, name, spec, _ in self._parts if part == "inputs" and spec.variable]
         if not varying:
-            raise DataError(
-                "bucket_boundaries are set, but no input has a variable axis (None in its spec). "
-                "Name the entry whose length counts with bucket_by."
-            )
+            problem = "bucket_boundaries are set, but no input has a variable axis (None in its spec)"
+            raise DataError(f"{problem}. Name the entry whose length counts with bucket_by.")
         axes = (zip(np.shape(sample.inputs[name]), spec.shape, strict=False) for name, spec in varying)
         return max((size for pairs in axes for size, fixed in pairs if fixed is None), default=0)
 
@@ -137,14 +135,13 @@ def _fill(target: np.ndarray[Any, Any], column: list[np.ndarray[Any, Any]], spec
 
 
 def _missing(sample: Sample, part: str, key: str, values: Any) -> str:
-    if not isinstance(values, dict):
-        return (
-            f"The {part} of {sample.identity()} must be a dict of arrays when they reach the batch, with the key "
-            f"{key!r}. Received: {type(values).__name__}. Let the last processor make it: "
-            f"sample.new_{part}({{{key!r}: …}})."
-        )
-    keys = sorted(map(str, values))
-    return f"The {part} of {sample.identity()} have no {key!r}, which the specs ask for. Received keys: {keys}."
+    which = f"The {part} of {sample.identity()}"
+    if isinstance(values, dict):
+        return f"{which} have no {key!r}, which the specs ask for. Received keys: {sorted(map(str, values))}."
+    return (
+        f"{which} must be a dict of arrays when they reach the batch, with the key {key!r}. Received: {type(values).__name__}. "
+        f"Let the last processor make it: sample.new_{part}({{{key!r}: …}})."
+    )
 
 
 def _mismatch(sample: Sample, part: str, key: str, spec: ArraySpec, value: Any, reason: str) -> str:

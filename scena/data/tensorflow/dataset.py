@@ -99,10 +99,8 @@ def dataset_samples(dataset: Any) -> Iterator[Sample]:
         elif len(element) in (2, 3):
             yield Sample(inputs=element[0], targets=element[1], meta=element[2] if len(element) == 3 else None)
         else:
-            raise DataError(
-                "An element of a tf.data.Dataset must be inputs, (inputs, targets) or (inputs, targets, meta). "
-                f"Received: a tuple of {len(element)}."
-            )
+            kinds = "inputs, (inputs, targets) or (inputs, targets, meta)"
+            raise DataError(f"An element of a tf.data.Dataset must be {kinds}. Received: a tuple of {len(element)}.")
 
 
 def tensor_specs(specs: dict[str, ArraySpec]) -> dict[str, Any]:

@@ -16,11 +16,6 @@ from scena.params.settable import Index, Node
 from scena.params.tree import default_raw
 
 FILES = "<files>"  # stands for the names of files
-ASKED = "_ARGCOMPLETE"  # argcomplete's shell code sets it
-
-
-def is_asked() -> bool:
-    return ASKED in os.environ
 
 
 def shell_code(shell: str, programs: Sequence[str] = ("scena",)) -> str:

@@ -165,10 +165,9 @@ class SlotWriter:
             packed = [pack(one, of_meta, records=True) for one in meta]
         except NotPlainError as error:
             sample = chunk.samples[0].identity() if len(chunk.samples) == 1 else "a sample"
-            raise DataError(
-                f"The meta of {sample} cannot travel between processes: it holds a {error}. "
-                f"It may hold {sample_codec.WHAT_TRAVELS}. Use num_processes=0, or let a processor replace it."
-            ) from None
+            problem = f"The meta of {sample} cannot travel between processes: it holds a {error}"
+            allowed = f"It may hold {sample_codec.WHAT_TRAVELS}"
+            raise DataError(f"{problem}. {allowed}. Use num_processes=0, or let a processor replace it.") from None
         copied(of_meta, self.allocate)
         return size, packed, placed, self._placed
 

@@ -197,22 +197,33 @@ def _cost(event: Any) -> int:
     return len(event.chunks) if isinstance(event, Group) else 1
 
 
-class ParallelNode(Queue):
-    """Gives groups to the workers, and their results on in order."""
+class Node(Queue):
+    """The queue of a stage, which passes its results to the one after it."""
 
-    def __init__(self, dispatcher: Dispatcher, following: Queue, stage_index: int, *, last: bool) -> None:
+    def __init__(self, dispatcher: Dispatcher, following: Queue, stage_index: int) -> None:
         super().__init__(dispatcher.slots)
         self._dispatcher = dispatcher
         self._following = following
         self._stage_index = stage_index
-        self._last = last
-        self._order: deque[Entry] = deque()
-        self._running = 0
-        self._seconds = 0.0
 
     def wants(self) -> bool:
         """Whether it has use for more input."""
         return len(self._inbox) < 2 and self.capacity() > 0
+
+    def pump(self) -> None:
+        """Does what can be done now."""
+        raise NotImplementedError
+
+
+class ParallelNode(Node):
+    """Gives groups to the workers, and their results on in order."""
+
+    def __init__(self, dispatcher: Dispatcher, following: Queue, stage_index: int) -> None:
+        super().__init__(dispatcher, following, stage_index)
+        self._last = isinstance(following, FinalQueue)
+        self._order: deque[Entry] = deque()
+        self._running = 0
+        self._seconds = 0.0
 
     def capacity(self) -> int:
         waiting = self._waiting() + self._running
@@ -260,17 +271,14 @@ class ParallelNode(Queue):
         super().drop([*others, *(entry.event for entry in self._order)])
 
 
-class SerialNode(Queue):
+class SerialNode(Node):
     """Passes everything to the one process of its stage, and on what comes back."""
 
     def __init__(
-        self, dispatcher: Dispatcher, following: Queue, stage_index: int, member: Member, *, source: bool
+        self, dispatcher: Dispatcher, following: Queue, stage_index: int, member: Member, source: bool
     ) -> None:
-        super().__init__(dispatcher.slots)
+        super().__init__(dispatcher, following, stage_index)
         self.member = member
-        self._dispatcher = dispatcher
-        self._following = following
-        self._stage_index = stage_index
         self._source = source
         self._unread = 0
         self._granted = 0
@@ -280,8 +288,7 @@ class SerialNode(Queue):
         self._begun: deque[Begin] = deque()
 
     def wants(self) -> bool:
-        """Whether it has use for more input."""
-        return self._epochs < 2 if self._source else len(self._inbox) < 2 and self.capacity() > 0
+        return self._epochs < 2 if self._source else super().wants()
 
     def capacity(self) -> int:
         return 2 * self._dispatcher.most_chunks + 2 - self._waiting() - self._unread

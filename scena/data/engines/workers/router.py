@@ -52,17 +52,15 @@ class Router:
         self._thread = threading.Thread(target=self._run, name="scena-router", daemon=True)
         self._thread.start()
 
-    def _linked(self) -> list[nodes.ParallelNode | nodes.SerialNode]:
+    def _linked(self) -> list[nodes.Node]:
         """The nodes; the last one is made first, since each knows the one after it."""
-        linked: list[nodes.ParallelNode | nodes.SerialNode] = []
-        following: nodes.Queue = self._final
+        linked: list[nodes.Node] = []
         for index, stage in reversed(list(enumerate(self._context.stages))):
+            place = (self._dispatcher, linked[0] if linked else self._final, index)
             if stage.parallel:
-                following = nodes.ParallelNode(self._dispatcher, following, index, last=not linked)
+                linked.insert(0, nodes.ParallelNode(*place))
             else:
-                member = self._pool.streams[index]
-                following = nodes.SerialNode(self._dispatcher, following, index, member, source=stage.source)
-            linked.insert(0, following)
+                linked.insert(0, nodes.SerialNode(*place, self._pool.streams[index], stage.source))
         return linked
 
     # ---- the consumer's side
