@@ -69,9 +69,9 @@ class DataProcessorPipelineParams(Params, abstract=True, builds=".pipeline:Sampl
         """Replaces each processor of type `kind` with a copy of `by`; returns how many there were."""
         count = 0
         for sequence in self.sequences():
-            for place, processor in enumerate(sequence.processors):
+            for index, processor in enumerate(sequence.processors):
                 if isinstance(processor, kind):
-                    sequence.processors[place] = by.replace()
+                    sequence.processors[index] = by.replace()
                     count += 1
         return count
 
@@ -183,7 +183,7 @@ class DataPipelineParams(Params):
         None,
         ge=1,
         common=True,
-        help="use so many samples, drawn from the whole source (the first ones of a stream, and in predict)",
+        help="use this many samples, drawn from the whole source (the first ones of a stream, and in predict)",
     )
     engine: str = param("python", choices=["python"], plugin="Engine", help="what makes the batches")
     limit_from_start: bool = param(False, hidden=True, help="a limit takes the first samples, as predictions want it")

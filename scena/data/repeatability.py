@@ -32,7 +32,7 @@ def changing_part(context: PipelineContext) -> tuple[str, str] | None:
 
 
 def _change(context: PipelineContext, processors: int) -> str | None:
-    """The first sample that comes out differently after so many processors."""
+    """The first sample that comes out differently after the first `processors` processors."""
     # backwards the second time, so that what a processor keeps from sample to sample shows
     for first, second in zip(_first(context, processors), _first(context, processors, backwards=True), strict=False):
         if not equal(first.inputs, second.inputs) or not equal(first.targets, second.targets):

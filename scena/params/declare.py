@@ -191,7 +191,7 @@ class Params:
         """Called with all final values in place: check them (raise ValueError) or complete them here.
 
         Complete them by assigning (`self.x = …`, also to nested params). What is assigned here counts as derived: stored parameters
-        keep the value that was given, and a change of what it derives from derives it anew. Not called while a required value is
+        keep the value that was given, and a change of what it derives from derives it again. Not called while a required value is
         missing.
         """
 

@@ -162,7 +162,7 @@ class Origins(Where):
         self.known: dict[Path, str] = {}
 
     def set(self, path: Path, origin: str, *, replaced: bool = False) -> None:
-        """Notes who set a path; `replaced`: and everything below it starts anew."""
+        """Notes who set a path; `replaced`: and everything below it is reset."""
         if replaced:
             self.known = {other: label for other, label in self.known.items() if other[: len(path)] != path}
         self.known[path] = origin

@@ -206,7 +206,7 @@ def check(params: P) -> P:
     """Checks a params object made in Python as `build` would: types, bounds, choices, required values, `__post_init__`.
 
     A value that is right in another form is replaced by its declared form in place (a text for a path, a list for a tuple), and
-    `__post_init__` derives its values anew. Unlike on a command line, a text for a number is an error.
+    `__post_init__` derives its values again. Unlike on a command line, a text for a number is an error.
 
     Returns:
         The same object.

@@ -31,7 +31,7 @@ _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
 class TensorBuffer:
-    """Memory that holds the content of a tensor file. Fill it again and again: it is allocated anew only if the layout changes."""
+    """Memory that holds the content of a tensor file. Fill it again and again: it is allocated again only if the layout changes."""
 
     def __init__(self) -> None:
         self._memory: Array = np.empty(0, np.uint8)

@@ -34,7 +34,7 @@ MAX_PROCESSES = 8
 
 
 def python_engine(context: PipelineContext) -> Engine:
-    """The engine `python`: in this process, in workers, or what turns out to be better, as `num_processes` says."""
+    """The engine `python`: in this process, in workers, or whichever is faster, as `num_processes` says."""
     processes = context.pipeline.num_processes
     if processes == 0:
         return InProcessEngine(context)

@@ -84,7 +84,7 @@ def _prepared(data: bytes, image: Any, params: ImagePreparationParams, statistic
             image.load()
             return PreparedImage(data, full_size[1], full_size[0], [], changes)
         _decode_smaller(image, params)
-    image.decodermaxblock = len(data)  # all at once: each piece takes Python's lock, for which other threads wait
+    image.decodermaxblock = len(data)  # all at once: each block takes Python's lock, for which other threads wait
     image.load()
     if orientation in range(2, 9):
         image = ImageOps.exif_transpose(image)

@@ -32,7 +32,7 @@ _FEATURES = {"image": "string", "label": "int64", "height": "int64", "width": "i
 IMAGE_SCHEMA = Schema({name: Leaf(name, dtype, ()) for name, dtype in _FEATURES.items()})
 Progress = Callable[[int], None]
 COUNTED_IMAGES = 2000
-"""Mean and standard deviation come from at most so many images of a split: making all pixels takes twice as long as
+"""Mean and standard deviation come from at most this many images of a split: making all pixels takes twice as long as
 checking that they can be made."""
 _TOGETHER = 4
 """Images that a thread prepares at a time: waking up for each one costs more than waiting for some."""
@@ -175,7 +175,7 @@ def _counted(entries: list[ImageEntry], seed: int) -> set[ImageEntry]:
     if len(entries) <= COUNTED_IMAGES:
         return set(entries)
     drawn = np.random.default_rng([seed, len(entries)]).permutation(len(entries))[:COUNTED_IMAGES]
-    return {entries[place] for place in drawn}
+    return {entries[index] for index in drawn}
 
 
 def record_of(entry: ImageEntry, image: PreparedImage) -> dict[str, Any]:

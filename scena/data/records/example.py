@@ -143,12 +143,12 @@ def only_integer(feature: bytes) -> int | None:
     return value if value < 1 << 63 else value - (1 << 64)
 
 
-def _inside(data: bytes, place: int) -> int:
-    """Where the contents of field 1 begin, if that is all there is from `place` on; else 0."""
-    if len(data) < place + 2 or data[place] != _LIST:
+def _inside(data: bytes, offset: int) -> int:
+    """Where the contents of field 1 begin, if that is all there is from `offset` on; else 0."""
+    if len(data) < offset + 2 or data[offset] != _LIST:
         return 0
     length = shift = 0
-    for start, byte in enumerate(data[place + 1 : place + 6], place + 2):
+    for start, byte in enumerate(data[offset + 1 : offset + 6], offset + 2):
         length |= (byte & 127) << shift
         if byte < 128:
             return start if start + length == len(data) else 0

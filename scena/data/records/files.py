@@ -25,7 +25,7 @@ logger = logging.getLogger("scena.data")
 
 _KEPT_BLOCKS = 4
 _DENSEST, _ALWAYS = 200, 256 << 20
-"""Compressed data is refused if it unpacks to more than this many times its size and to more than so many bytes: it would fill the
+"""Compressed data is refused if it unpacks to more than this many times its size and to more than this many bytes: it would fill the
 memory. Images and arrays of numbers are far from it."""
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 
@@ -146,7 +146,7 @@ class RecordFile:
     def __len__(self) -> int:
         return len(self.index)
 
-    def __getitem__(self, place: int) -> bytes:
+    def __getitem__(self, index: int) -> bytes:
         if self._offsets is None:
             # an item of a memoryview is a Python number at once
             rows = self.index
@@ -154,9 +154,9 @@ class RecordFile:
             self._offsets = [np.ascontiguousarray(column).data for column in (rows[:, 0], second)]
         starts, second = self._offsets
         if self.compression:
-            return record_at(self._block(starts[place]), second[place], self._name)
+            return record_at(self._block(starts[index]), second[index], self._name)
         buffer = self._map if self._map is not None else self._buffer()
-        return record_between(buffer, starts[place], second[place], self._name)
+        return record_between(buffer, starts[index], second[index], self._name)
 
     def __iter__(self) -> Iterator[bytes]:
         """All records in order; needs no index."""

@@ -120,11 +120,11 @@ class RecordSet:
     def __len__(self) -> int:
         return self._total
 
-    def place(self, index: int) -> tuple[int, int]:
+    def locate(self, index: int) -> tuple[int, int]:
         """The file of a record, and its index there."""
         if self._interleaved:
-            place, number = divmod(index, len(self.files))
-            return number, place
+            within, number = divmod(index, len(self.files))
+            return number, within
         number = int(np.searchsorted(self._ends, index, side="right"))
         return number, index - (int(self._ends[number - 1]) if number else 0)
 
@@ -132,12 +132,12 @@ class RecordSet:
         """The bytes of a record, checked."""
         if not 0 <= index < self._total:
             raise IndexError(f"There are {self._total} records; asked for number {index}.")
-        number, place = self.place(index)
+        number, within = self.locate(index)
         if self._many and number not in self._open:
             self._open[number] = self.files[number]
             if len(self._open) > _OPEN_FILES:
                 self._open.popitem(last=False)[1].close()
-        return self.files[number][place]
+        return self.files[number][within]
 
     def __getitem__(self, index: int) -> Any:
         return self.schema.decode(self.data(index))

@@ -124,13 +124,13 @@ def make_structure(value: Any, leaf: Callable[[Any, str], Leaf], path: str = "")
     if isinstance(value, Mapping):
         return {str(key): make_structure(item, leaf, _join(path, str(key))) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        items = [make_structure(item, leaf, _join(path, str(place))) for place, item in enumerate(value)]
+        items = [make_structure(item, leaf, _join(path, str(index))) for index, item in enumerate(value)]
         return items if type(value) is list else _tuple_like(value, items)
     return leaf(value, path or "value")
 
 
 def build(structure: Any, make: Callable[[Leaf], Any]) -> Any:
-    """The same containers with `make(leaf)` in place of each leaf."""
+    """The same containers with `make(leaf)` in index of each leaf."""
     if isinstance(structure, Leaf):
         return make(structure)
     if isinstance(structure, dict):
@@ -183,8 +183,8 @@ def _encode(structure: Any, value: Any, features: dict[str, Any], path: str) -> 
     else:
         if not isinstance(value, tuple | list) or len(value) != len(structure):
             raise DataError(f"Expected {len(structure)} items at {path or 'the top'}. Received: {value!r:.80}.")
-        for place, part in enumerate(structure):
-            _encode(part, value[place], features, f"{path}/{place}")
+        for index, part in enumerate(structure):
+            _encode(part, value[index], features, f"{path}/{index}")
 
 
 def _structure_json(structure: Any) -> dict[str, Any]:

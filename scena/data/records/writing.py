@@ -24,7 +24,7 @@ from scena.storage.location import check_writable, entries, is_folder, is_remote
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
 BLOCK_SIZE = 1 << 18
-"""Uncompressed bytes between two places where reading a compressed file can start."""
+"""Uncompressed bytes between two positions where reading a compressed file can start."""
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name and no time: equal records give equal files
 _ZLIB_HEADER = b"\x78\x9c"
 
@@ -211,7 +211,7 @@ def write_records(values: Iterable[Any], schema: Schema, path: Any, *, split: st
     if count < 1:
         raise DataError(f"shards must be at least 1. Received: {count}.")
     numbers = [number] if shard else list(range(count))
-    names = [shard_name(split, place, count) for place in numbers]
+    names = [shard_name(split, number, count) for number in numbers]
     _check_free(folder, split, names, overwrite)
     stored = Schema(schema.structure, interleaved=True)
     known = None if overwrite else find_schema([folder / SCHEMA_FILE])

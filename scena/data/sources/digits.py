@@ -27,8 +27,8 @@ def load_digits(name: str, split: Split) -> Arrays:
     if name == "digits":
         with np.load(EMBEDDED, allow_pickle=False) as arrays:
             images, labels = arrays["images"], arrays["labels"]
-        places = np.arange(len(labels))
-        chosen = places[(places % TEST_EVERY == 0) == (split == "test")]
+        indices = np.arange(len(labels))
+        chosen = indices[(indices % TEST_EVERY == 0) == (split == "test")]
         chosen = np.random.default_rng(0).permutation(chosen)  # the file is sorted by class
         return images[chosen], labels[chosen]
     if name not in DIGIT_SETS:

@@ -40,8 +40,8 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         found = [(split, entry) for split, entries in self._splits.items() for entry in entries]
         return [[split, entry.name, entry.label, _state(entry.path)] for split, entry in found]
 
-    def read(self, split: str, place: int) -> Sample:
-        entry = self._splits[split][place]
+    def read(self, split: str, index: int) -> Sample:
+        entry = self._splits[split][index]
         try:
             data = read_bytes(entry.path)
         except OSError as error:
@@ -89,7 +89,7 @@ class ImageArrays(SplitSource[ImageArraysParams]):
     def fingerprint(self) -> list[Any]:
         return [array_state(self.params.images), array_state(self.params.labels)]
 
-    def read(self, split: str, place: int) -> Sample:
-        image = np.asarray(self._images[place])
+    def read(self, split: str, index: int) -> Sample:
+        image = np.asarray(self._images[index])
         image = image if image.ndim == 3 else image[..., None]
-        return Sample(inputs={"image": image}, targets={"label": int(self._labels[place])})
+        return Sample(inputs={"image": image}, targets={"label": int(self._labels[index])})

@@ -48,8 +48,8 @@ class NamedDataSet(SplitSource[NamedDataSetParams]):
     def labels(self, split: str) -> Sequence[Any] | None:
         return self._backend.labels(split)
 
-    def read(self, split: str, place: int) -> Sample:
-        return self._backend.read(split, place)
+    def read(self, split: str, index: int) -> Sample:
+        return self._backend.read(split, index)
 
 
 class ArraySets:
@@ -65,10 +65,10 @@ class ArraySets:
     def labels(self, split: str) -> Sequence[Any] | None:
         return [int(label) for label in self.splits[split][1]]
 
-    def read(self, split: str, place: int) -> Sample:
+    def read(self, split: str, index: int) -> Sample:
         """One sample of a split."""
         images, labels = self.splits[split]
-        return Sample(inputs={"image": images[place]}, targets={"label": int(labels[place])})
+        return Sample(inputs={"image": images[index]}, targets={"label": int(labels[index])})
 
 
 class PreparedSet:
@@ -91,9 +91,9 @@ class PreparedSet:
     def labels(self, split: str) -> Sequence[Any] | None:
         return None
 
-    def read(self, split: str, place: int) -> Sample:
+    def read(self, split: str, index: int) -> Sample:
         """One sample: inputs and targets as the data set's `supervised_keys` say, else all features as inputs."""
-        value = self._features.deserialize_example_np(self._sets[split].data(place))
+        value = self._features.deserialize_example_np(self._sets[split].data(index))
         if self._keys is None:
             return Sample(inputs=value)
         source, target = self._keys

@@ -63,8 +63,8 @@ class Records(RecordSource):
             raise DataError(f"{where} are not named, so input_keys and target_keys cannot choose.")
         return counts
 
-    def read(self, split: str, place: int) -> Sample:
-        value = self.sets[split][place]
+    def read(self, split: str, index: int) -> Sample:
+        value = self.sets[split][index]
         if self._kind == "samples":
             return Sample(inputs=value["inputs"], targets=value.get("targets"), meta=value.get("meta"))
         if self._kind == "images":
@@ -113,16 +113,16 @@ class ImageRecords(RecordSource):
         self.image_size = _one_size(self.info, counts)
         return counts
 
-    def read(self, split: str, place: int) -> Sample:
-        record = self.sets[split][place]
+    def read(self, split: str, index: int) -> Sample:
+        record = self.sets[split][index]
         meta = _name_of(record) if "name" in self.structure else None
         image, label = record[self.params.image_key], record[self.params.label_key]
         return Sample(inputs={"image": image}, targets={"label": label}, meta=meta)
 
     def data(self, index: int) -> bytes:
         """The record of a sample, as it is stored."""
-        split, place = self.locate(index)
-        return self.sets[split].data(place)
+        split, within = self.locate(index)
+        return self.sets[split].data(within)
 
 
 def _one_size(info: dict[str, Any], counts: dict[str, int]) -> tuple[int, int] | None:

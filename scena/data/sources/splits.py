@@ -22,7 +22,7 @@ VALIDATION_NAMES = ("validation", "val", "valid", "dev")
 TEST_NAMES = ("test", "testing", "evaluation", "eval")
 _PART = re.compile(r"^(?P<name>[^\[\]+]+)(?:\[(?P<start>-?\d+%?)?:(?P<stop>-?\d+%?)?\])?$")
 Part = tuple[str, np.ndarray[Any, Any]]
-"""The name of a split, and the places of the chosen samples in it."""
+"""The name of a split, and the indices of the chosen samples in it."""
 Labels = Callable[[str], Sequence[Any] | None]
 """The class of each sample of a split, None where it takes reading them."""
 
@@ -31,7 +31,7 @@ class _Term(NamedTuple):
     """A part as it was written; `whole`: without a slice."""
 
     name: str
-    places: np.ndarray[Any, Any]
+    indices: np.ndarray[Any, Any]
     whole: bool
 
 
@@ -116,7 +116,7 @@ class Splits:
         order = representative_order(len(free), np.random.default_rng([self.seed, count]), strata)
         kept = [(name, np.sort(free[order[:tenth]]))]
         rest = self._without(name, kept)
-        return [(term.name, rest if term.whole and term.name == name else term.places) for term in terms], kept
+        return [(term.name, rest if term.whole and term.name == name else term.indices) for term in terms], kept
 
     def _named(self, split: str | None) -> str | None:
         """A split for validation that was named; None for the automatic one, for which `validation` stands where there is none."""
@@ -132,11 +132,11 @@ class Splits:
         return self.train
 
     def _without(self, name: str, parts: list[Part]) -> np.ndarray[Any, Any]:
-        """The places of a split that are in none of some parts."""
+        """The indices of a split that are in none of some parts."""
         free = np.ones(self.counts[name], bool)
-        for other, places in parts:
+        for other, indices in parts:
             if other == name:
-                free[places] = False
+                free[indices] = False
         return np.flatnonzero(free)
 
     def _nothing_left(self) -> DataError:
@@ -148,8 +148,8 @@ class Splits:
 
     def _tell(self, train: list[Part], validation: list[Part], automatic: bool) -> None:
         """Logs where the validation samples come from if they have no split, and warns if they are trained on."""
-        total = sum(len(places) for _, places in validation)
-        free = sum(len(np.intersect1d(places, self._without(name, train))) for name, places in validation)
+        total = sum(len(indices) for _, indices in validation)
+        free = sum(len(np.intersect1d(indices, self._without(name, train))) for name, indices in validation)
         if free < total:
             logger.warning("%s: %d of the %d validation samples are trained on.", self.name, total - free, total)
         elif automatic and self.validation is None:
@@ -187,7 +187,7 @@ class Splits:
 
 
 def _parts(terms: list[_Term]) -> list[Part]:
-    return [(term.name, term.places) for term in terms]
+    return [(term.name, term.indices) for term in terms]
 
 
 def _bound(text: str | None, count: int, default: int) -> int:
@@ -214,7 +214,7 @@ class SplitSource(RandomAccessGenerator[P]):
         self.counts = self.open()
         splits = Splits(self.counts, params.split_seed, self.title(), self.labels)
         self._parts: list[Part] = splits.choose(params.split, mode, params.known_sides())
-        self._ends = np.cumsum([len(places) for _, places in self._parts])
+        self._ends = np.cumsum([len(indices) for _, indices in self._parts])
 
     @abstractmethod
     def open(self) -> dict[str, int]:
@@ -225,7 +225,7 @@ class SplitSource(RandomAccessGenerator[P]):
         """The data set in messages."""
 
     @abstractmethod
-    def read(self, split: str, place: int) -> Sample:
+    def read(self, split: str, index: int) -> Sample:
         """One sample of a split."""
 
     def labels(self, split: str) -> Sequence[Any] | None:
@@ -233,25 +233,25 @@ class SplitSource(RandomAccessGenerator[P]):
         return None
 
     def strata(self) -> Sequence[Any] | None:
-        found = [(self.labels(split), places) for split, places in self._parts]
-        known = [np.asarray(labels)[places] for labels, places in found if labels is not None]
+        found = [(self.labels(split), indices) for split, indices in self._parts]
+        known = [np.asarray(labels)[indices] for labels, indices in found if labels is not None]
         return np.concatenate(known).tolist() if len(known) == len(found) else None
 
     @property
     def parts(self) -> list[Part]:
-        """The splits that are read, and the places of the chosen samples in each."""
+        """The splits that are read, and the indices of the chosen samples in each."""
         return self._parts
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def locate(self, index: int) -> tuple[str, int]:
-        """The split of a sample and its place there."""
+        """The split of a sample and its index there."""
         if not 0 <= index < len(self):
             raise IndexError(f"{self.title()} has {len(self)} samples here; asked for number {index}.")
         number = int(np.searchsorted(self._ends, index, side="right")) if len(self._parts) > 1 else 0
-        split, places = self._parts[number]
-        return split, int(places[index - (int(self._ends[number - 1]) if number else 0)])
+        split, indices = self._parts[number]
+        return split, int(indices[index - (int(self._ends[number - 1]) if number else 0)])
 
     def __getitem__(self, index: int) -> Sample:
         return self.read(*self.locate(index))

@@ -110,7 +110,7 @@ def mix_vector(vector: Any, matrix: Any) -> Any:
 
 
 def pad(image: Any, rows: Any, columns: Any, mode: str, value: float) -> Any:
-    """A border of so many rows and columns on both sides."""
+    """With a border of rows and columns on each side."""
     width = [[0, 0]] * len(_batch(image)) + [[rows, rows], [columns, columns], [0, 0]]
     return tf.pad(image, width, mode.upper(), constant_values=tf.cast(value, image.dtype))
 
@@ -124,10 +124,10 @@ def paint(image: Any, top: Any, left: Any, rows: Any, columns: Any, value: float
         painted = tf.fill([rows, columns, channels(image)], colour)
         band = tf.concat([band[:, :left], painted, band[:, left + columns :]], axis=1)
         return tf.ensure_shape(tf.concat([image[:top], band, image[top + rows :]], axis=0), image.shape)
-    lines, places = tf.range(height)[:, None], tf.range(width * channels(image)) // channels(image)
+    lines, positions = tf.range(height)[:, None], tf.range(width * channels(image)) // channels(image)
     top, left = top[..., 0], left[..., 0]
     vertical = tf.logical_and(lines >= top, lines < top + rows)
-    horizontal = tf.logical_and(places >= left, places < left + columns)
+    horizontal = tf.logical_and(positions >= left, positions < left + columns)
     inside = tf.logical_and(vertical, horizontal)
     return _shaped(tf.where(inside, tf.fill(tf.shape(inside), colour), _rows(image)), image)
 

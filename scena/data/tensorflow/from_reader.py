@@ -38,7 +38,7 @@ def dataset_using_generator(
     if iter(samples) is samples:
         raise DataError(
             f"`samples` is a {type(samples).__name__}, which can be read only once, and a data set is read in every epoch: give a "
-            "list, list(samples), or an object whose __iter__ starts anew."
+            "list, list(samples), or an object whose __iter__ starts again."
         )
     if output_types is not None:
         if output_signature is not None:
@@ -102,7 +102,7 @@ def _looked_up(values: Callable[[Iterable[Any]], Iterator[Any]], samples: Iterab
     """The signature of the first values, or of some from all over a list."""
     chosen: Iterable[Any] = samples
     if isinstance(samples, Sequence) and len(samples) > LOOKED_AT:
-        chosen = [samples[int(place)] for place in np.linspace(0, len(samples) - 1, LOOKED_AT)]
+        chosen = [samples[int(index)] for index in np.linspace(0, len(samples) - 1, LOOKED_AT)]
     found = [tf.nest.map_structure(_spec_of, value) for value in islice(values(chosen), LOOKED_AT)]
     if not found:
         raise DataError("There is no first sample to take the signature from: `samples` is empty.")

@@ -1,7 +1,7 @@
 """Image records read file by file inside of TensorFlow: several files at a time, shuffled within a buffer.
 
 No Python runs for a batch, so that a tf.data service can do the work elsewhere. Order and random numbers depend on seed,
-epoch and place only; a position is restored by reading, without decoding, what comes before it. Needs TensorFlow.
+epoch and index only; a position is restored by reading, without decoding, what comes before it.
 """
 
 import logging
@@ -78,11 +78,11 @@ class InterleavedEngine(TensorEngine):
     def _chosen(self) -> tuple[list[Any], Any]:
         """(file, compression, number of its first record) for each file, and which records are used; None: all."""
         files, masks, first = [], [], 0
-        for split, places in self.source.parts:
+        for split, indices in self.source.parts:
             records = self.source.sets[split]
             mask = np.zeros(len(records), bool)
-            mask[places] = True
-            if len(places) != int(mask.sum()):
+            mask[indices] = True
+            if len(indices) != int(mask.sum()):
                 raise ParamsError("tf.data.interleave cannot read a record twice in an epoch: use engine=tf.data.")
             start = 0
             for file in records.files:
@@ -114,8 +114,8 @@ class InterleavedEngine(TensorEngine):
         def one_file(name: Any, kind: Any, start: Any) -> Any:
             records = tf.data.TFRecordDataset(name, compression_type=kind).enumerate(tf.cast(start, tf.int64))
             if mask is not None:
-                records = records.filter(lambda place, record: mask[place])
-            return records.map(lambda place, record: record)
+                records = records.filter(lambda index, record: mask[index])
+            return records.map(lambda index, record: record)
 
         def one_epoch(epoch: Any) -> Any:
             order = tf.range(len(self._files))
@@ -131,11 +131,11 @@ class InterleavedEngine(TensorEngine):
             records = records.take(count).enumerate()
             before = tf.where(epoch == first_epoch, tf.constant(skipped, tf.int64), tf.constant(0, tf.int64))
             records = records.skip(before)
-            return records.batch(size).map(lambda place, record: chunk(epoch, place, record))
+            return records.batch(size).map(lambda index, record: chunk(epoch, index, record))
 
-        def chunk(epoch: Any, place: Any, record: Any) -> Any:
+        def chunk(epoch: Any, index: Any, record: Any) -> Any:
             filled = tf.minimum(tf.range(size), tf.shape(record)[0] - 1)
-            keys = sample_keys(seed, epoch, place, self._processor)
+            keys = sample_keys(seed, epoch, index, self._processor)
             return {
                 "record": tf.ensure_shape(tf.gather(record, filled), [size]),
                 "key": tf.ensure_shape(tf.gather(keys, filled), [size]),

@@ -62,7 +62,7 @@ class Transformation:
         return made
 
     def count(self, batches: int) -> int | None:
-        """How many batches become of so many, None where only making them shows it."""
+        """The number of batches that come of this many, None where only making them shows it."""
         known = int(self.dataset(lambda: iter(()), batches).cardinality())
         return known if known >= 0 else None
 
@@ -148,7 +148,7 @@ class TransformEngine(Engine):
 
     def _epoch(self, source: "_Epochs", skip: int) -> Iterator[Batch]:
         exchange = _Exchange()
-        # anew for each epoch: a shuffle() counts how often it was iterated, which a restart does not know
+        # a new one for each epoch: a shuffle() counts how often it was iterated, which a restart does not know
         dataset = self._transformation.dataset(exchange.feed)
         keeps = self._transformation.keeps_numbers(dataset)
         thread = threading.Thread(target=exchange.run, args=(dataset,), name="scena-tf-transform", daemon=True)

@@ -52,7 +52,7 @@ def complete(suggest: Callable[[list[str], str], Iterable[str]]) -> None:
         return finder.quote_completions(matching, quote, last_wordbreak)
 
     finder._get_completions = answer  # argcomplete would ask an argparse parser; the flags here depend on one another
-    # the finder starts anew when it is called, but keeps what is set on it
+    # the finder resets itself when it is called, but keeps what is set on it
     finder(argparse.ArgumentParser(add_help=False))
 
 

@@ -21,7 +21,7 @@ from scena.params.tree import default_raw, to_raw
 
 
 def dump_words(params: Params, default: Params | None = None) -> list[str]:
-    """The words of a command line that turns `default` (the defaults of the class, if left out) into `params`.
+    """The words of a command line that turns `default` (by default that of the class) into `params`.
 
     Hidden state has no flags, so it is not part of it.
     """
@@ -78,7 +78,7 @@ def _unique_name(node: Node, index: Index) -> str:
 
 
 def dump_yaml(params: Params, default: Params | None = None, *, full: bool = False, comments: bool = False) -> str:
-    """A YAML file that turns `default` (the defaults of the class, if left out) into `params`.
+    """A YAML file that turns `default` (by default that of the class) into `params`.
 
     Args:
         full: write every value, not only those that differ from `default`.
