@@ -23,9 +23,8 @@ import numpy as np
 from PIL import Image
 
 from scena.data.image.augment import params as p
-from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
-from scena.data.image.params import ImagePreparationParams, WriteImagesParams
+from scena.data.image.params import ImageDataParams, ImagePipelineParams, ImagePreparationParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.params import PipelineMode
 from scena.data.records.leaf import Leaf

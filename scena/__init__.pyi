@@ -3,7 +3,6 @@
 from scena.backends.base import Backend as Backend
 from scena.backends.params import DeviceParams as DeviceParams
 from scena.backends.params import TrainerDeviceParams as TrainerDeviceParams
-from scena.data.batch import Batch as Batch
 from scena.data.database import DataBase as DataBase
 from scena.data.generator import DataGenerator as DataGenerator
 from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
@@ -19,6 +18,7 @@ from scena.data.pipeline import DataPipeline as DataPipeline
 from scena.data.processor import GeneratingDataProcessor as GeneratingDataProcessor
 from scena.data.processor import MappingDataProcessor as MappingDataProcessor
 from scena.data.resource import Resource as Resource
+from scena.data.sample import Batch as Batch
 from scena.data.sample import Sample as Sample
 from scena.data.sources.digits import load_digits as load_digits
 from scena.data.sources.named import NamedDataSet as NamedDataSet

@@ -24,7 +24,7 @@ GROUP = "scena.plugins"
 OWN = {
     ("Backend", "tensorflow"): "scena.backends.tensorflow.backend:TensorFlowBackend",
     ("Backend", "jax"): "scena.backends.jax.backend:JaxBackend",
-    ("Engine", "python"): "scena.data.engines.automatic:python_engine",
+    ("Engine", "python"): "scena.data.engines.parallel:python_engine",
     ("Engine", "tf.data"): "scena.data.tensorflow.image_pipeline:TensorEngine",
     ("Engine", "tf.data.interleave"): "scena.data.tensorflow.interleaved:InterleavedEngine",
 }

@@ -20,7 +20,7 @@ from typing import IO, Any, NoReturn
 ROOT = Path(__file__).parents[1]
 SCENA = "scena.commands.main:main"
 NEEDED = """scena.commands.main scena.commands.model.lav scena.commands.model.predict scena.commands.run.resume scena.commands.run.train
-scena.backends.tensorflow.backend scena.backends.tensorflow.engine scena.data.engines.automatic scena.data.engines.workers.engine
+scena.backends.tensorflow.backend scena.backends.tensorflow.engine scena.data.engines.parallel scena.data.engines.parallel
 scena.evaluation.lav scena.prediction.predictor scena.scenario.exporting scena.scenario.verifying scena.training.callbacks.best
 scena.training.callbacks.history scena.training.callbacks.progress scena.training.callbacks.tensorboard
 scena.training.schedules.schedules

@@ -1,7 +1,5 @@
 """The public names of `scena.data`; each is imported when it is first used."""
 
-from scena.data.batch import Batch as Batch
-from scena.data.batch import Cursor as Cursor
 from scena.data.database import DataBase as DataBase
 from scena.data.generator import DataGenerator as DataGenerator
 from scena.data.generator import RandomAccessGenerator as RandomAccessGenerator
@@ -16,6 +14,8 @@ from scena.data.pipeline import DataPipeline as DataPipeline
 from scena.data.processor import GeneratingDataProcessor as GeneratingDataProcessor
 from scena.data.processor import MappingDataProcessor as MappingDataProcessor
 from scena.data.resource import Resource as Resource
+from scena.data.sample import Batch as Batch
+from scena.data.sample import Cursor as Cursor
 from scena.data.sample import Sample as Sample
 from scena.data.spec import ArraySpec as ArraySpec
 from scena.errors import DataError as DataError

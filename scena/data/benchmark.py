@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from scena.data.batch import Cursor
-from scena.data.engines.automatic import usable_cores
 from scena.data.engines.in_process import InProcessEngine
+from scena.data.engines.parallel import usable_cores
 from scena.data.pipeline import DataPipeline
 
 T = TypeVar("T")
@@ -31,8 +30,8 @@ class Clock:
 
         return measured
 
-    def timed_iterator(self, name: str, items: Iterable[T]) -> Iterator[T]:
-        """`items`; the time of getting each counts."""
+    def timed_iterator(self, name: str, items: Iterable[T], sign: int = 1) -> Iterator[T]:
+        """`items`; the time of getting each counts (or, with `sign` -1, does not)."""
         iterator = iter(items)
         while True:
             start = time.perf_counter()
@@ -41,28 +40,16 @@ class Clock:
             except StopIteration:
                 return
             finally:
-                self.seconds[name] += time.perf_counter() - start
+                self.seconds[name] += sign * (time.perf_counter() - start)
             yield item
 
     def timed_stream(self, name: str, generate: Callable[..., Iterable[T]]) -> Callable[..., Iterator[T]]:
         """A generating function, measured without the time it waits for its input."""
 
         def measured(items: Iterable[Any], *arguments: Any) -> Iterator[T]:
-            return self.timed_iterator(name, generate(self._excluded(name, items), *arguments))
+            return self.timed_iterator(name, generate(self.timed_iterator(name, items, sign=-1), *arguments))
 
         return measured
-
-    def _excluded(self, name: str, items: Iterable[T]) -> Iterator[T]:
-        iterator = iter(items)
-        while True:
-            start = time.perf_counter()
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-            finally:
-                self.seconds[name] -= time.perf_counter() - start
-            yield item
 
 
 BATCHING = "batching"
@@ -96,7 +83,7 @@ class InputBenchmark(NamedTuple):
 
 
 def benchmark_input(pipeline: DataPipeline, time_limit: float = 10.0) -> InputBenchmark:
-    """Reads batches for `time_limit` seconds, and looks for a part of that time at what each processor takes.
+    """Reads batches for `time_limit` seconds, and measures each processor for a part of that time.
 
     Args:
         pipeline: the pipeline to measure; it is used as training uses it, but repeats its data if that ends.
@@ -135,9 +122,9 @@ def _shares(pipeline: DataPipeline, time_limit: float) -> tuple[dict[str, float]
     start = time.perf_counter()
     samples = 0
     collate = clock.timed(BATCHING, context.collator.collate)
-    for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=True):
-        collate(chunk.samples)
-        samples += len(chunk.samples)
+    for group in InProcessEngine(context).groups(repeat=True):
+        collate(group)
+        samples += len(group)
         if time.perf_counter() - start > time_limit:
             break
     elapsed = time.perf_counter() - start

@@ -67,9 +67,9 @@ class DataBase(Overridable, Generic[P]):
     def input_specs(self) -> dict[str, Any]:
         """Name, shape (without batch dimension) and dtype of each input of the model; the default is `inputs`."""
         if not self.inputs:
+            example = 'inputs = {"x": ArraySpec((2,), "float32")}'
             raise DataError(
-                f'{type(self).__name__} must name its inputs, for example inputs = {{"x": ArraySpec((2,), "float32")}}, or '
-                "define input_specs(self)."
+                f"{type(self).__name__} must name its inputs, for example {example}, or define input_specs(self)."
             )
         return dict(self.inputs)
 
@@ -105,19 +105,16 @@ class DataBase(Overridable, Generic[P]):
         return {}
 
     def input_layer_specs(self) -> dict[str, ArraySpec]:
-        """The specs of the inputs."""
-        return {name: ArraySpec.of(spec) for name, spec in self.input_specs().items()}
+        return _specs(self.input_specs())
 
     def target_layer_specs(self) -> dict[str, ArraySpec]:
-        """The specs of the targets."""
-        return {name: ArraySpec.of(spec) for name, spec in self.target_specs().items()}
+        return _specs(self.target_specs())
 
     def batch_specs(self) -> tuple[dict[str, ArraySpec], dict[str, ArraySpec]]:
         """The specs of inputs and targets as the pipeline makes them, before `tf_transform`."""
         if not self.transforms_batches:
             return self.input_layer_specs(), self.target_layer_specs()
-        inputs = {name: ArraySpec.of(spec) for name, spec in self.input_batch_specs().items()}
-        return inputs, {name: ArraySpec.of(spec) for name, spec in self.target_batch_specs().items()}
+        return _specs(self.input_batch_specs()), _specs(self.target_batch_specs())
 
     def padding_values(self) -> dict[str, Any]:
         """The padding value of each input and target."""
@@ -160,11 +157,12 @@ class DataBase(Overridable, Generic[P]):
             seed=seed,
             generator=generator,
         )
-        if not self.transforms_batches:
-            return self._pipeline(context, None)
-        from scena.data.tensorflow.transform import Transformation
+        transformation = None
+        if self.transforms_batches:
+            from scena.data.tensorflow.transform import Transformation
 
-        return self._pipeline(context, Transformation(self, mode, self.batch_specs(), seed))
+            transformation = Transformation(self, mode, self.batch_specs(), seed)
+        return self._pipeline(context, transformation)
 
     def _pipeline(self, context: PipelineContext, transformation: "Transformation | None") -> DataPipeline:
         return DataPipeline(context, transformation)
@@ -181,3 +179,7 @@ class DataBase(Overridable, Generic[P]):
     def create_post_proc(self, mode: PipelineMode, pipeline_params: DataPipelineParams | None = None) -> SamplePipeline:
         """The processors after the model; `apply(samples)` runs them."""
         return SamplePipeline(self.params.post_proc, pipeline_params or DataPipelineParams(), self.params, mode)
+
+
+def _specs(given: dict[str, Any]) -> dict[str, ArraySpec]:
+    return {name: ArraySpec.of(spec) for name, spec in given.items()}

@@ -23,7 +23,7 @@ class DataGenerator(Overridable, ABC, Generic[P]):
     whole_batches: ClassVar[bool] = False
     """True if each sample is a batch already: arrays with a leading batch dimension; `batch_size` is not applied."""
 
-    main_process: ClassVar[bool] = False
+    main_process: bool = False
     """True if it must run in the training process (it needs TensorFlow, or an open connection)."""
 
     def __init__(self, params: P, mode: PipelineMode) -> None:
@@ -62,7 +62,6 @@ class RandomAccessGenerator(DataGenerator[P]):
         """The sample at `index`."""
 
     def generate(self) -> Iterable[Sample]:
-        """All samples in order."""
         return (self[index] for index in range(len(self)))
 
 
@@ -96,7 +95,6 @@ class IterableGenerator(DataGenerator[Any]):
 
 
 def has_random_access(generator: DataGenerator[Any]) -> bool:
-    """Whether samples can be read by index."""
     return hasattr(generator, "__getitem__") and hasattr(generator, "__len__")
 
 
@@ -125,7 +123,7 @@ def as_generator(source: Any, mode: PipelineMode) -> DataGenerator[Any]:
         return SequenceGenerator(source, mode)
     if isinstance(source, Iterable):
         return IterableGenerator(source, mode)
+    kind = type(source).__name__
     raise TypeError(
-        "A source of samples is DataGeneratorParams, a DataGenerator or an iterable of Sample. "
-        f"Received: {type(source).__name__}"
+        f"A source of samples is DataGeneratorParams, a DataGenerator or an iterable of Sample. Received: {kind}"
     )

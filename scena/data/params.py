@@ -1,5 +1,8 @@
 """What can be set about data: sources, processors and the pipeline that runs them. Pure Python, no numpy."""
 
+import ast
+import functools
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
@@ -19,12 +22,10 @@ class PipelineMode(StrEnum):
 
     @property
     def has_inputs(self) -> bool:
-        """Whether batches of this mode carry inputs."""
         return self is not PipelineMode.TARGETS
 
     @property
     def has_targets(self) -> bool:
-        """Whether batches of this mode carry targets."""
         return self is not PipelineMode.PREDICTION
 
 
@@ -68,9 +69,9 @@ class DataProcessorPipelineParams(Params, abstract=True, builds=".pipeline:Sampl
         """Replaces each processor of type `kind` with a copy of `by`; returns how many there were."""
         count = 0
         for sequence in self.sequences():
-            for place, processor in enumerate(sequence.processors):
+            for index, processor in enumerate(sequence.processors):
                 if isinstance(processor, kind):
-                    sequence.processors[place] = by.replace()
+                    sequence.processors[index] = by.replace()
                     count += 1
         return count
 
@@ -91,9 +92,7 @@ class DataProcessorPipelineParams(Params, abstract=True, builds=".pipeline:Sampl
 class SequentialProcessorPipelineParams(DataProcessorPipelineParams):
     """A list of processors, one after the other."""
 
-    run_parallel: bool = param(
-        True, help="run these processors in the worker processes; else one process sees all samples in order"
-    )
+    run_parallel: bool = param(True, help="run these processors in all workers; else one sees all samples in order")
     processors: list[DataProcessorParams] = param([], help="the processors, in order")
 
     def sequences(self) -> "list[SequentialProcessorPipelineParams]":
@@ -112,19 +111,68 @@ class ComposedProcessorPipelineParams(DataProcessorPipelineParams):
 class DataBaseParams(Params):
     """The data of a scenario: how samples are processed before and after the model."""
 
-    pre_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(), help="processors before the model"
-    )
-    post_proc: DataProcessorPipelineParams = param(
-        SequentialProcessorPipelineParams(), help="processors after the model"
-    )
+    pre_proc: DataProcessorPipelineParams = param(SequentialProcessorPipelineParams(), help="before the model")
+    post_proc: DataProcessorPipelineParams = param(SequentialProcessorPipelineParams(), help="after the model")
 
     @classmethod
     def __initial__(cls) -> Self:
-        """As the data class sets them up with `default_params`."""
-        from scena.data.default_params import default_data_params
+        """Fresh parameters as the data class sets them up with `default_params`."""
+        if cls.__builds__ is None or not _may_override(cls.__builds__):
+            return cls()
+        implementation = cls.implementation()
+        made = implementation.default_params()
+        if type(made) is cls:
+            return made
+        if not issubclass(cls, type(made)):
+            raise ParamsError(
+                f"{implementation.__name__}.{_METHOD}() must return {cls.__name__}, whose `builds` names it. "
+                f"Received: {type(made).__name__}."
+            )
+        # `cls` is a subclass of what the data class knows: what it changes counts, the rest is `cls`'s own
+        plain, names = type(made)(), type(made).__params__
+        return cls(**{name: made.given(name) for name in names if made.given(name) != plain.given(name)})
 
-        return default_data_params(cls)
+
+_METHOD = "default_params"
+_HARMLESS = {"Generic", "Protocol", "ABC", "object"}
+
+
+def _may_override(builds: str) -> bool:
+    """Whether a data class may have a `default_params` of its own.
+
+    Its source is looked at first, and it is imported only if it may have one, so that `--help` of other scenarios needs no numpy.
+    """
+    module, _, name = builds.partition(":")
+    if module.startswith("scena.") and not module.startswith("scena.examples."):
+        return False
+    if module in sys.modules:
+        bases = getattr(getattr(sys.modules[module], name, None), "__mro__", ())
+        return any(_METHOD in vars(base) and base.__module__ != "scena.data.database" for base in bases)
+    return _source_may_override(module, name)
+
+
+@functools.cache
+def _source_may_override(module: str, name: str) -> bool:
+    from scena.storage.code_fingerprints import locate
+
+    path, _ = locate(module)
+    try:
+        tree = ast.parse(path.read_bytes()) if path is not None else None
+    except (OSError, SyntaxError, ValueError):
+        tree = None
+    return tree is None or _overrides(tree, name)
+
+
+def _overrides(tree: ast.Module, name: str) -> bool:
+    """Whether a class, or one of its bases, has a `default_params`; also True if the source does not tell."""
+    found = next((item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == name), None)
+    if found is None or any(getattr(item, "name", None) == _METHOD for item in found.body):
+        return True
+    imports = [item for item in tree.body if isinstance(item, ast.ImportFrom) and not item.level]
+    ours = [alias for item in imports if f"{item.module}.".startswith("scena.") for alias in item.names]
+    harmless = _HARMLESS | {alias.asname or alias.name for alias in ours}
+    bases = [ast.unparse(base).partition("[")[0] for base in found.bases]
+    return any(not base.startswith("scena.") and base not in harmless and _overrides(tree, base) for base in bases)
 
 
 class DataPipelineParams(Params):
@@ -134,8 +182,8 @@ class DataPipelineParams(Params):
     limit: int | None = param(
         None,
         ge=1,
-        help="use only so many samples: a seeded choice from the whole source (the first ones of a stream, and in predict)",
         common=True,
+        help="use this many samples, drawn from the whole source (the first ones of a stream, and in predict)",
     )
     engine: str = param("python", choices=["python"], plugin="Engine", help="what makes the batches")
     limit_from_start: bool = param(False, hidden=True, help="a limit takes the first samples, as predictions want it")
@@ -149,17 +197,17 @@ class DataPipelineParams(Params):
         common=True,
     )
     prefetch: int = param(
-        32, ge=1, aliases=["prefech"], help="batches that worker processes prepare ahead", affects_results=False
+        32, ge=1, aliases=["prefech"], help="batches that workers prepare ahead", affects_results=False
     )
     preload: bool = param(
         False,
-        help="process the first processors, up to the first random one, only once and keep the samples in memory",
         affects_results=False,
+        help="run the processors before the first random one only once, and keep the samples in memory",
     )
     cache_dir: str | None = param(
         None,
-        help="as preload, but keep the samples in this folder; processed again if parameters or code change",
         affects_results=False,
+        help="as preload, but keep the samples in this folder, until parameters or code change",
     )
     batch_drop_remainder: bool = param(False, help="drop the samples that do not fill a batch at the end of an epoch")
     shuffle_buffer_size: int | None = param(
@@ -169,25 +217,20 @@ class DataPipelineParams(Params):
         "within a buffer of this size (default: not at all)",
     )
     bucket_boundaries: list[int] = param(
-        [], help="lengths that separate buckets: batches hold samples of similar length"
+        [], help="lengths that separate buckets: batches have samples of similar length"
     )
-    bucket_batch_sizes: list[int] = param(
-        [], help="batch size of each bucket (one more than boundaries); default: batch_size"
-    )
+    bucket_batch_sizes: list[int] = param([], help="batch size of each bucket (one more than boundaries)")
     bucket_by: str | None = param(
         None,
         help="the input or target whose first axis is the length; default: the largest variable axis of the inputs",
     )
-
-    on_error: str = param(
-        "raise", choices=["raise", "skip"], help="what to do with a sample that fails: stop, or skip it"
-    )
+    on_error: str = param("raise", choices=["raise", "skip"], help="whether a sample that fails raises, or is skipped")
     max_skipped: int | None = param(None, ge=0, help="stop after all if more samples than this failed (on_error skip)")
     on_worker_death: str = param(
         "raise",
         choices=["raise", "restart"],
-        help="what to do if a worker process is killed: stop, or start again at the next batch; none is lost or repeated",
         affects_results=False,
+        help="whether to stop if a worker is killed, or to restart exactly",
     )
 
     def __post_init__(self) -> None:
@@ -204,7 +247,7 @@ class DataPipelineParams(Params):
         if self.max_skipped is not None and self.on_error != "skip":
             raise ParamsError(
                 f"max_skipped={self.max_skipped} has no effect while on_error is {self.on_error!r}, which stops at the first "
-                "sample that fails. Set on_error=skip, or leave max_skipped out."
+                "sample that fails. Set on_error=skip, or do not set max_skipped."
             )
 
 

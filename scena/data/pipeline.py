@@ -1,17 +1,17 @@
 """Pipelines: `DataPipeline` turns a source into streams of batches, `SamplePipeline` applies processors to samples."""
 
 import logging
+import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from scena.data.batch import Batch, Cursor
-from scena.data.engines.base import Engine
-from scena.data.engines.cached_prefix import Progress, stored
-from scena.data.engines.in_process import InProcessEngine
-from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.in_process import Engine, InProcessEngine
+from scena.data.engines.parallel import ParallelEngine, samples_of
 from scena.data.generator import is_one_shot
 from scena.data.params import (
     DataBaseParams,
@@ -21,19 +21,116 @@ from scena.data.params import (
     PipelineMode,
 )
 from scena.data.repeatability import changing_part, same_samples
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages.collate import Collator
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.feed import Shard, cut
-from scena.data.stream import BatchStream
 from scena.errors import DataError
 from scena.plugins import find
 
 if TYPE_CHECKING:
     from scena.data.benchmark import Clock
+    from scena.data.engines.cached_prefix import Progress
     from scena.data.tensorflow.transform import Transformation
 
 logger = logging.getLogger("scena.data")
+
+BLOCK_SECONDS = 0.1
+
+
+class BatchStream:
+    """Batches in order. `cursor` is the position after the last batch that was handed out. Close it, or use `with`."""
+
+    def __init__(self, context: PipelineContext, batches: Generator[Batch, None, None], cursor: Cursor,
+                 closed: Callable[[], None]) -> None:  # fmt: skip
+        self._context = context
+        self._skipped_before = len(context.skipped.identities) if context.skipped else 0
+        self._batches = batches
+        self._closed: Callable[[], None] | None = closed
+        self._ahead: deque[Batch] = deque()
+        self._thread: ThreadPoolExecutor | None = None
+        self._making: Future[None] | None = None
+        self._failure: Exception | None = None
+        self.cursor = cursor
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Batch:
+        if not self._available():
+            raise self._failure or StopIteration
+        batch = self._ahead.popleft()
+        self.cursor = batch.cursor
+        return batch
+
+    def take_block(self, max_batches: int) -> list[Batch]:
+        """Up to `max_batches` consecutive batches of one epoch with equal shapes; an empty list at the end.
+
+        It waits for one batch, and then no longer than a moment for more: a slow pipeline gives short blocks. An error is raised after
+        the batches that were made before it.
+        """
+        block: list[Batch] = []
+        deadline = time.monotonic() + BLOCK_SECONDS
+        while len(block) < max_batches and (not block or time.monotonic() < deadline) and self._available():
+            if block and (self._ahead[0].shapes() != block[0].shapes() or self._ahead[0].epoch != block[0].epoch):
+                break
+            block.append(next(self))
+        if not block and self._failure is not None:
+            raise self._failure
+        return block
+
+    def make_ahead(self, batches: int) -> None:
+        """Makes the next batches in a thread while the caller computes.
+
+        Not with a fixed number of processes: workers are ahead anyway, and without any a debugger is to find all in one thread.
+        """
+        if self._context.pipeline.num_processes is None and self._making is None:
+            self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="scena-batches")
+            self._making = self._thread.submit(self._make, batches)
+
+    def _available(self) -> bool:
+        """Whether there is a batch, if need be after making it."""
+        if self._making is not None:
+            self._making.result()
+            self._making = None
+        if not self._ahead and self._failure is None:
+            self._make(1)
+        return bool(self._ahead)
+
+    def _make(self, batches: int) -> None:
+        deadline = time.monotonic() + BLOCK_SECONDS
+        try:
+            while len(self._ahead) < batches and time.monotonic() < deadline:
+                self._ahead.append(next(self._batches))
+        except StopIteration:
+            pass
+        except Exception as error:
+            self._failure = error
+
+    @property
+    def skipped(self) -> list[str]:
+        """The samples skipped because of errors (on_error=skip), one line each."""
+        return self._context.skipped.identities[self._skipped_before :] if self._context.skipped else []
+
+    def close(self) -> None:
+        """Ends the stream and frees what it holds."""
+        if self._closed is None:
+            return
+        if self._thread is not None:
+            self._thread.shutdown()
+        self._ahead.clear()
+        self._batches.close()
+        self._closed()
+        self._closed = None
+        if count := len(self.skipped):
+            which, mode = "sample" if count == 1 else "samples", self._context.mode.value
+            logger.warning("Skipped %d %s of the %s data because of errors (on_error=skip).", count, which, mode)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 class DataPipeline:
@@ -60,7 +157,6 @@ class DataPipeline:
 
     @property
     def collator(self) -> Collator:
-        """The specs and padding values of the batches."""
         return self._context.collator
 
     def indices(self, epoch: int = 0) -> Sequence[int] | None:
@@ -96,37 +192,27 @@ class DataPipeline:
         if cursor.samples and self._context.generator is not None:
             self._context.generator.check_restart(cursor.epoch, cursor.samples)
         if isinstance(cursor.state, dict) and "interleaved" in cursor.state and not self.interleaved:
-            raise DataError(
-                f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave: keep that engine, or "
-                "resume from the end of an epoch."
-            )
+            where = f"The position within epoch {cursor.epoch} is one of --train.engine tf.data.interleave"
+            raise DataError(f"{where}: keep that engine, or resume from the end of an epoch.")
         whole = bool(self._changes) or self._transformation is not None
         by_index = self._context.can_shard and self.params.engine == "python"
         divided = self._shard is not None and by_index and not whole
         self._context.shard = self._shard if divided else None
-        engine = self._idle.pop() if self._idle else self._transformed_engine()
+        create = find("Engine", self.params.engine)
+        engine = self._idle.pop() if self._idle else self._transformed(create(self._context))
         batches = self._changed(engine.batches(cursor, repeat))
         if self._shard is not None and not divided:
             batches = cut(batches, self._shard)
         return BatchStream(self._context, batches, cursor, lambda: self._idle.append(engine))
 
     def peek(self, batches: int, batch_size: int | None = None) -> list[Batch]:
-        """The first batches, independent of all streams: made in this process, without preloading.
+        """At most `batches` first batches, independent of all streams: made in this process, without preloading.
 
-        Returns none for a source that can be read only once.
-
-        Args:
-            batches: how many at most.
-            batch_size: make smaller batches than the pipeline's, if that is possible.
+        `batch_size` asks for smaller batches than the pipeline's. A source that can be read only once gives none.
         """
         if is_one_shot(self._context.generator):
             return []
-        context = self._context.small(batch_size)
-        engine: Any = InProcessEngine(context)
-        if self._transformation is not None:
-            from scena.data.tensorflow.transform import TransformEngine
-
-            engine = TransformEngine(engine, self._transformation)
+        engine = self._transformed(InProcessEngine(self._context.small(batch_size)))
         with closing(self._changed(engine.batches(Cursor(), repeat=False))) as made:
             return list(islice(made, batches))
 
@@ -146,22 +232,24 @@ class DataPipeline:
         """
         self._shard = Shard(index, count)
         if not self._context.can_shard:
-            logger.info(
-                "The %s data cannot be divided by the index of samples: each process makes all of it and keeps its part.",
-                self.mode.value,
-            )
+            text = "The %s data cannot be divided by the index of samples: each process makes all of it and keeps its part."
+            logger.info(text, self.mode.value)
 
     @property
     def keeps_samples(self) -> bool:
-        """Whether the beginning of the pipeline runs only once, and its samples are kept in memory or on disk."""
+        """Whether the beginning of the pipeline runs only once, and its samples are cached in memory or on disk."""
         return self.params.preload or self.params.cache_dir is not None
 
-    def prepare(self, progress: Progress | None = None) -> None:
+    def prepare(self, progress: "Progress | None" = None) -> None:
         """Preloads the data or fills the cache. Otherwise the first stream does it."""
-        if not self._prepared and self.params.limit and not self._context.random_access and self.mode.has_targets:
+        if self._prepared:
+            return
+        if self.params.limit and not self._context.random_access and self.mode.has_targets:
             source = type(self._context.generator).__name__
             logger.info("%s is a stream, of which the limit takes the first %d samples.", source, self.params.limit)
-        if self.keeps_samples and not self._prepared:
+        if self.keeps_samples:
+            from scena.data.engines.cached_prefix import stored
+
             self._context = stored(self._context, progress)
         self._prepared = True
 
@@ -172,16 +260,12 @@ class DataPipeline:
                     batch = change(batch)
                 yield batch
 
-    def _transformed_engine(self) -> Engine:
+    def _transformed(self, engine: Engine) -> Engine:
         if self._transformation is None:
-            return self._new_engine()
+            return engine
         from scena.data.tensorflow.transform import TransformEngine
 
-        return TransformEngine(self._new_engine(), self._transformation)
-
-    def _new_engine(self) -> Engine:
-        engine: Engine = find("Engine", self.params.engine)(self._context)
-        return engine
+        return TransformEngine(engine, self._transformation)
 
     def close(self) -> None:
         """Ends worker processes that are kept for the next stream. They also end with the pipeline and with the program."""
@@ -196,9 +280,7 @@ class DataPipeline:
     def generate_input_samples(self, auto_repeat: bool | None = None) -> Iterator[Iterator[Sample]]:
         """For debugging: single samples as they are right before batching, made in this process."""
         repeat = self.mode is PipelineMode.TRAINING if auto_repeat is None else auto_repeat
-        yield (
-            sample for chunk, _ in InProcessEngine(self._context).chunks(Cursor(), repeat) for sample in chunk.samples
-        )
+        yield InProcessEngine(self._context).samples(repeat)
 
     @contextmanager
     def generate_input_batches(self, auto_repeat: bool | None = None) -> Iterator[BatchStream]:
@@ -207,25 +289,18 @@ class DataPipeline:
             yield stream
 
 
+@dataclass(eq=False)
 class SamplePipeline:
     """Applies a processor pipeline to samples, in order.
 
     Example: `params.pre_proc.create(DataPipelineParams(limit=100), params).apply(samples)`
     """
 
-    def __init__(
-        self,
-        params: DataProcessorPipelineParams,
-        pipeline_params: DataPipelineParams,
-        data_params: DataBaseParams,
-        mode: PipelineMode = PipelineMode.PREDICTION,
-        seed: int = 0,
-    ) -> None:
-        self.params = params
-        self.mode = mode
-        self.pipeline_params = pipeline_params
-        self.data_params = data_params
-        self.seed = seed
+    params: DataProcessorPipelineParams
+    pipeline_params: DataPipelineParams
+    data_params: DataBaseParams
+    mode: PipelineMode = PipelineMode.PREDICTION
+    seed: int = 0
 
     def apply(self, samples: Iterable[Sample] | DataGeneratorParams) -> Iterator[Sample]:
         """The processed samples, one after the other, in order. In training mode each call is epoch 0."""
@@ -239,12 +314,5 @@ class SamplePipeline:
             seed=self.seed,
             source=samples,
         )
-        if self.pipeline_params.num_processes:
-            engine = ParallelEngine(context, self.pipeline_params.num_processes)
-            try:
-                yield from engine.samples()
-            finally:
-                engine.close()
-            return
-        for chunk, _ in InProcessEngine(context).chunks(Cursor(), repeat=False):
-            yield from chunk.samples
+        processes = self.pipeline_params.num_processes
+        yield from samples_of(ParallelEngine(context, processes) if processes else InProcessEngine(context))

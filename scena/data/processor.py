@@ -40,9 +40,9 @@ class MappingDataProcessor(DataProcessor[P]):
 class GeneratingDataProcessor(DataProcessor[P]):
     """Makes M samples of N samples: it may drop, repeat, split, join or reorder them.
 
-    It sees the whole stream of an epoch in order, in one process. With a `chunk_size` it sees that many samples at a
-    time instead, and chunks run in parallel. If it keeps something from sample to sample, `state()` and `restore()`
-    make a restart cheap; without them a restart replays the epoch (or the chunk) up to the position.
+    It sees the whole stream of an epoch in order, in one process. With a `chunk_size` it sees that many samples at a time instead,
+    and chunks run in parallel. If it keeps something from sample to sample, `state()` and `restore()` make a restart cheap; without
+    them a restart replays the epoch (or the chunk) up to the position.
     """
 
     chunk_size: ClassVar[int | None] = None
@@ -70,30 +70,21 @@ class Step:
         self.params = params
         self.number = number
         self.name = implementation.__name__
-        if issubclass(implementation, GeneratingDataProcessor):
-            self.generating = True
-        elif issubclass(implementation, MappingDataProcessor):
-            self.generating = False
-        else:
+        self.generating = issubclass(implementation, GeneratingDataProcessor)
+        if not self.generating and not issubclass(implementation, MappingDataProcessor):
+            kinds = "a MappingDataProcessor nor a GeneratingDataProcessor"
             raise TypeError(
-                f"{type(params).__name__} builds {self.name}, which is neither a MappingDataProcessor nor a "
-                "GeneratingDataProcessor: derive it from one of them."
+                f"{type(params).__name__} builds {self.name}, which is neither {kinds}: derive it from one of them."
             )
         chunk = getattr(params, "chunk_size", None) or getattr(implementation, "chunk_size", None)
         self.chunk: int | None = int(chunk) if self.generating and chunk else None
         self.parallel = run_parallel and (not self.generating or self.chunk is not None)
-        self.resumable = not self.generating or (
-            hasattr(implementation, "state") and hasattr(implementation, "restore")
-        )
+        restorable = hasattr(implementation, "state") and hasattr(implementation, "restore")
+        self.resumable = restorable or not self.generating
 
 
 def steps_of(pipeline: Any, mode: PipelineMode) -> list[Step]:
     """The processors of a pipeline that apply in `mode`, numbered by their position in the whole pipeline."""
-    steps: list[Step] = []
-    number = 0
-    for sequence in pipeline.sequences():
-        for params in sequence.processors:
-            number += 1
-            if mode in params.modes:
-                steps.append(Step(params, number, sequence.run_parallel))
-    return steps
+    every = ((params, sequence) for sequence in pipeline.sequences() for params in sequence.processors)
+    numbered = enumerate(every, 1)
+    return [Step(params, number, within.run_parallel) for number, (params, within) in numbered if mode in params.modes]

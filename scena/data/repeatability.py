@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Cursor
 from scena.data.engines.in_process import InProcessEngine
 from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
@@ -33,7 +32,7 @@ def changing_part(context: PipelineContext) -> tuple[str, str] | None:
 
 
 def _change(context: PipelineContext, processors: int) -> str | None:
-    """The first sample that comes out differently after so many processors."""
+    """The first sample that comes out differently after the first `processors` processors."""
     # backwards the second time, so that what a processor keeps from sample to sample shows
     for first, second in zip(_first(context, processors), _first(context, processors, backwards=True), strict=False):
         if not equal(first.inputs, second.inputs) or not equal(first.targets, second.targets):
@@ -44,15 +43,13 @@ def _change(context: PipelineContext, processors: int) -> str | None:
 def _first(context: PipelineContext, processors: int, backwards: bool = False) -> list[Sample]:
     context = context.beginning(processors)
     if not context.random_access or context.skipped is not None or any(step.generating for step in context.steps):
-        chunks = InProcessEngine(context).chunks(Cursor(), repeat=False)
-        return list(islice((sample for chunk, _ in chunks for sample in chunk.samples), SAMPLES))
+        return list(islice(InProcessEngine(context).samples(), SAMPLES))
     steps, order = [context.mapping(step) for step in context.steps], context.order(0)
     ordinals = range(min(SAMPLES, len(order)))
-    made = {
-        ordinal: apply_steps(steps, sample, context.random(0), ordinal, 0)
-        for ordinal in (reversed(ordinals) if backwards else ordinals)
-        for sample in context.load((order[ordinal],))
-    }
+    made = {}
+    for ordinal in reversed(ordinals) if backwards else ordinals:
+        for sample in context.load((order[ordinal],)):
+            made[ordinal] = apply_steps(steps, sample, context.random(0), ordinal, 0)
     return [made[ordinal] for ordinal in ordinals]
 
 

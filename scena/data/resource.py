@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from scena.errors import ParamsError
 from scena.params.declare import Params
+from scena.params.tree import values_in
 from scena.storage.run_layout import RESOURCES
 
 
@@ -30,7 +31,6 @@ class Resource:
         return cls(raw)
 
     def to_param(self) -> str:
-        """As it is stored."""
         return self._path.as_posix()
 
     @property
@@ -59,13 +59,9 @@ class Resource:
         return self  # immutable
 
 
-def find_resources(tree: Any, path: str = "") -> Iterator[tuple[str, Resource]]:
+def find_resources(tree: Any) -> Iterator[tuple[str, Resource]]:
     """All resources in a tree of parameters, each with its path in the tree."""
-    if isinstance(tree, Resource):
-        yield path, tree
-        return
-    for name, value in _children(tree):
-        yield from find_resources(value, f"{path}.{name}" if path else str(name))
+    return ((".".join(map(str, path)), value) for path, value in values_in(tree) if isinstance(value, Resource))
 
 
 def export_resources(trees: Sequence[Params], directory: str | Path) -> list[Any]:
@@ -102,32 +98,21 @@ def resolve_resources(tree: Params, export_dir: str | Path) -> Any:
         relative = Path(str(resource))
         if relative.is_absolute() or relative.parts[:1] != (RESOURCES,):
             return resource
-        if ".." in relative.parts:
-            raise ParamsError(f"The resource {str(resource)!r} of the export {str(root)!r} points out of it: not used.")
-        if not (root / relative).resolve().is_relative_to(root):
-            raise ParamsError(
-                f"The resource {str(resource)!r} of the export {str(root)!r} is a link that points out of it: not used."
-            )
+        linked = not (root / relative).resolve().is_relative_to(root)
+        if ".." in relative.parts or linked:
+            how = "points" if ".." in relative.parts else "is a link that points"
+            raise ParamsError(f"The resource {str(resource)!r} of the export {str(root)!r} {how} out of it: not used.")
         return Resource(root / relative)
 
     return _replaced(tree.replace(), located)
-
-
-def _children(tree: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(tree, Params):
-        yield from ((name, getattr(tree, name)) for name in type(tree).__params__)
-    elif isinstance(tree, dict):
-        yield from tree.items()
-    elif isinstance(tree, list | tuple):
-        yield from enumerate(tree)
 
 
 def _replaced(tree: Any, change: Any) -> Any:
     if isinstance(tree, Resource):
         return change(tree)
     if isinstance(tree, Params):
-        for name, value in _children(tree):
-            object.__setattr__(tree, name, _replaced(value, change))
+        for name in type(tree).__params__:
+            object.__setattr__(tree, name, _replaced(getattr(tree, name), change))
         return tree
     if isinstance(tree, dict):
         return {key: _replaced(value, change) for key, value in tree.items()}

@@ -20,7 +20,7 @@ class ArraySpec:
 
     def __init__(self, shape: Iterable[int | None], dtype: Any, name: str | None = None) -> None:
         self.shape: tuple[int | None, ...] = tuple(None if size is None else int(size) for size in shape)
-        self.dtype: np.dtype[Any] = _numpy_dtype(dtype)
+        self.dtype: np.dtype[Any] = _spec_dtype(dtype)
         self.name = name
         self.rank = len(self.shape)
         self.variable = None in self.shape
@@ -42,12 +42,10 @@ class ArraySpec:
         return cls(shape, spec.dtype, getattr(spec, "name", None))
 
     def to_json(self) -> dict[str, Any]:
-        """The spec as a JSON value."""
         return {"shape": list(self.shape), "dtype": self.dtype.name if self.dtype.kind not in "US" else self.dtype.kind}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "ArraySpec":
-        """The spec that `to_json` wrote."""
         return cls(value["shape"], value["dtype"])
 
     def __eq__(self, other: object) -> bool:
@@ -65,12 +63,11 @@ class ArraySpec:
         if array.dtype != self.dtype:
             array = self._cast(array)
         shape = array.shape
-        if shape != self.shape and not self._matches(shape):
-            raise ValueError("shape")
+        if shape != self.shape:
+            fits = (wanted in (None, size) for wanted, size in zip(self.shape, shape, strict=False))
+            if len(shape) != self.rank or not all(fits):
+                raise ValueError("shape")
         return array
-
-    def _matches(self, shape: tuple[int, ...]) -> bool:
-        return len(shape) == self.rank and all(w is None or w == r for w, r in zip(self.shape, shape, strict=True))
 
     def _cast(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         wanted, received = self.dtype, array.dtype
@@ -113,16 +110,23 @@ def describe(value: Any) -> str:
     return f"{type(value).__name__} of shape={array.shape}, dtype={array.dtype.name}"
 
 
-def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+def _spec_dtype(dtype: Any) -> np.dtype[Any]:
     name = getattr(dtype, "name", dtype)  # tf.DType, np.dtype and np.float32.dtype have a name
     if isinstance(name, str) and name in ("string", "str"):
         return np.dtype("U")
     try:
-        return np.dtype(name if isinstance(name, str) else dtype)
+        return numpy_dtype(name if isinstance(name, str) else dtype)
     except TypeError:
-        pass
-    try:
-        extended: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), str(name)))
-        return extended
-    except (ImportError, AttributeError, TypeError):
         raise DataError(f"Unknown dtype in a spec. Received: {dtype!r}; use a numpy name such as 'float32'.") from None
+
+
+def numpy_dtype(name: Any) -> np.dtype[Any]:
+    """A dtype of numpy or ml_dtypes; raises TypeError for anything else."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        try:
+            extended: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), str(name)))
+            return extended
+        except (ImportError, AttributeError):
+            raise TypeError(name) from None

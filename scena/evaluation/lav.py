@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from scena.backends.base import Arrays, backend
-from scena.data.batch import Batch
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Sample
 from scena.evaluation.evaluator import Evaluator, LAVCallback
 from scena.evaluation.params import LAVParams
 from scena.model.built import BuiltModel

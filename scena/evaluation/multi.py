@@ -5,9 +5,8 @@ from itertools import tee
 from typing import Any
 
 from scena.backends.base import Arrays
-from scena.data.batch import Batch
 from scena.data.params import DataGeneratorParams, PipelineMode
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.lav import LAV, Progress, counted, unbatched
 from scena.model.measures.voted import VotedMeasures

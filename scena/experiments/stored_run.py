@@ -231,12 +231,7 @@ def flag_name(path: tuple[str, ...]) -> str:
 
 
 def _flat_names(*classes: Any) -> dict[str, str]:
-    return {
-        name: field.flat if isinstance(field.flat, str) else name
-        for cls in classes
-        for name, field in cls.__params__.items()
-        if field.flat
-    }
+    return {name: field.root_name for cls in classes for name, field in cls.__params__.items() if field.flat}
 
 
 _FLAT = {"scenario": _flat_names(ScenarioBaseParams), "gen": _flat_names(TrainValParams, TrainerPipelineParams)}

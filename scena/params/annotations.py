@@ -18,9 +18,7 @@ def is_class_variable(annotation: Any) -> bool:
 
 
 def names_around(cls: type) -> dict[str, Any] | None:
-    """The names of the function `cls` is made in that its text annotations use; later nothing could find them any
-    more.
-    """
+    """The names of the function `cls` is made in that its text annotations use; later nothing could find them."""
     if "<locals>" not in cls.__qualname__:
         return None
     texts = [text for text in cls.__dict__.get("__annotations__", {}).values() if isinstance(text, str)]
@@ -56,8 +54,7 @@ def evaluate(annotation: Any, owner: type, name: str) -> Any:
 def type_bindings(cls: type, owner: type | None = None) -> dict[Any, Any]:
     """Maps each TypeVar that `owner`, a base of `cls`, is declared with to what it stands for in `cls`.
 
-    Without `owner` the variables of all bases are in one mapping; where two bases use one variable differently, the
-    nearer base counts.
+    Without `owner`, the variables of all bases; where two bases use one variable differently, the nearer base counts.
     """
     if owner is not None:
         return _find(cls, owner, {}) or {}
@@ -115,9 +112,7 @@ def type_argument(cls: type, variable: Any) -> Any:
 
 @functools.cache
 def concrete(hint: Any) -> Any:
-    """A class for a generic type with its arguments, `Source[Digits]`, so that it can be instantiated knowing them;
-    others as they are.
-    """
+    """A class for a generic type with its arguments, `Source[Digits]`, so that it can be instantiated knowing them."""
     origin = typing.get_origin(hint)
     if not isinstance(origin, type):
         return hint

@@ -1,7 +1,6 @@
 """Leaf values: raw (JSON-like) -> typed and back.
 
-The structure (lists, unions, Optional, …) is followed here; numbers, and whatever else is no structure, are
-converted by msgspec.
+The structure (lists, unions, Optional, …) is followed here; numbers, and whatever else is no structure, are converted by msgspec.
 """
 
 import enum
@@ -11,7 +10,7 @@ import typing
 from typing import Any, Literal
 
 from scena.errors import ParamsError
-from scena.params.type_kinds import peel
+from scena.params.kinds import peel
 
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 _OPEN_DECIMAL = re.compile(r"[+-]?(\d+\.|\.\d+)([eE][+-]?\d+)?")
@@ -29,7 +28,7 @@ class Mismatch(Exception):  # noqa: N818
 
 
 def shown(value: Any, limit: int = 120) -> str:
-    """A value as an error shows it, shortened if need be."""
+    """A value as an error shows it, shortened if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number with more than 4300 digits
@@ -58,7 +57,7 @@ def _any_of(raw: Any, alternatives: tuple[Any, ...], optional: bool) -> Any:
     for hint in alternatives:  # the exact type first, so that True stays a bool and "5" a text
         if raw.__class__ is hint:
             return raw
-    for hint in sorted(alternatives, key=_specificity):
+    for hint in sorted(alternatives, key=lambda a: _SPECIFIC.index(a) if a in _SPECIFIC else 3 + (a is str)):
         try:
             return _one(raw, hint)
         except Mismatch:
@@ -68,9 +67,7 @@ def _any_of(raw: Any, alternatives: tuple[Any, ...], optional: bool) -> Any:
     raise Mismatch(describe(typing.Union[(*alternatives, type(None))] if optional else typing.Union[alternatives]), raw)  # noqa: UP007
 
 
-def _specificity(hint: Any) -> int:
-    order = (bool, int, float)
-    return order.index(hint) if hint in order else len(order) + (hint is str or hint is os.PathLike)
+_SPECIFIC = [bool, int, float]
 
 
 def _one(raw: Any, hint: Any) -> Any:
@@ -109,17 +106,11 @@ def _scalar(raw: Any, kind: type) -> Any:
     try:
         return msgspec.convert(raw, kind, strict=kind is str)
     except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
-        raise Mismatch(describe(kind), raw, _advice(raw, kind)) from None
+        quotes = kind is str and isinstance(raw, int | float)
+        raise Mismatch(describe(kind), raw, " (put it in quotes to make it a text)" if quotes else "") from None
     except TypeError:
-        raise ParamsError(
-            f"The type {kind!r} cannot be a parameter: give it the methods from_param(cls, raw) and to_param(self)."
-        ) from None
-
-
-def _advice(raw: Any, kind: type) -> str:
-    if kind is str and isinstance(raw, int | float):
-        return " (put it in quotes to make it a text)"
-    return ""
+        methods = "from_param(cls, raw) and to_param(self)"
+        raise ParamsError(f"The type {kind!r} cannot be a parameter: give it the methods {methods}.") from None
 
 
 def _literal(raw: Any, values: tuple[Any, ...]) -> Any:
@@ -169,10 +160,8 @@ def _sequence(raw: Any, kind: type, arguments: tuple[Any, ...], hint: Any) -> An
         hints: list[Any] = list(arguments)
     else:
         hints = [arguments[0] if arguments else Any] * len(raw)
-    items = [
-        _item(item, item_hint, f" at position {index + 1}")
-        for index, (item, item_hint) in enumerate(zip(raw, hints, strict=True))
-    ]
+    pairs = enumerate(zip(raw, hints, strict=True), 1)
+    items = [_item(item, item_hint, f" at position {position}") for position, (item, item_hint) in pairs]
     try:
         return kind(items)
     except TypeError:
@@ -182,9 +171,8 @@ def _sequence(raw: Any, kind: type, arguments: tuple[Any, ...], hint: Any) -> An
 def _mapping(raw: Any, arguments: tuple[Any, ...], hint: Any) -> Any:
     if not isinstance(raw, dict):
         raise Mismatch(describe(hint), raw)
-    return {
-        _item(key, arguments[0], " as a key"): _item(value, arguments[1], f" for {key!r}") for key, value in raw.items()
-    }
+    keys, values = arguments
+    return {_item(key, keys, " as a key"): _item(value, values, f" for {key!r}") for key, value in raw.items()}
 
 
 def _item(raw: Any, hint: Any, where: str) -> Any:
@@ -217,16 +205,13 @@ def _describe_one(hint: Any, many: bool) -> str:
     kind = origin or hint
     if kind is Literal:
         return f"one of {', '.join(map(str, arguments))}"
-    if kind in (list, set, frozenset):
-        return ("lists" if many else "a list") + (f" of {describe(arguments[0], True)}" if arguments else "")
-    if kind is tuple:
-        if not arguments or (len(arguments) == 2 and arguments[1] is ...):
-            return ("lists" if many else "a list") + (f" of {describe(arguments[0], True)}" if arguments else "")
+    if kind is tuple and arguments and not (len(arguments) == 2 and arguments[1] is ...):
         return ", ".join(describe(argument) for argument in arguments)
+    if kind in (list, set, frozenset, tuple):
+        return ("lists" if many else "a list") + (f" of {describe(arguments[0], True)}" if arguments else "")
     if kind is dict:
-        return ("mappings" if many else "a mapping") + (
-            f" of names to {describe(arguments[1], True)}" if arguments else ""
-        )
+        names = f" of names to {describe(arguments[1], True)}" if arguments else ""
+        return ("mappings" if many else "a mapping") + names
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return f"one of {', '.join(str(member.value) for member in kind)}"
     if isinstance(kind, type) and issubclass(kind, os.PathLike):
@@ -255,13 +240,8 @@ def leaf_to_raw(value: Any, hint: Any = Any) -> Any:
         return sorted((leaf_to_raw(item, item_hint) for item in value), key=lambda item: (str(type(item)), item))
     if isinstance(value, dict):
         item_hint = next((typing.get_args(h)[1] for h in peel(hint)[0] if typing.get_origin(h) is dict), Any)
-        return {_key_to_raw(key): leaf_to_raw(item, item_hint) for key, item in value.items()}
+        return {str(leaf_to_raw(key)): leaf_to_raw(item, item_hint) for key, item in value.items()}
     return _other_to_raw(value)
-
-
-def _key_to_raw(key: Any) -> str:
-    raw = leaf_to_raw(key)
-    return raw if isinstance(raw, str) else str(raw)
 
 
 def _item_hints(hint: Any, count: int) -> list[Any]:

@@ -8,7 +8,7 @@ import copy
 import sys
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Self, TypedDict, TypeVar, Unpack, dataclass_transform, overload
 
 from scena.errors import ParamsError, did_you_mean
 from scena.params.annotations import evaluate, is_class_variable, names_around, substitute, type_bindings
@@ -32,86 +32,76 @@ class _Unset:
 UNSET: Any = _Unset()
 
 
+class ParamOptions(TypedDict, total=False):
+    """The options of `param`."""
+
+    help: str
+    required: bool
+    hidden: bool
+    flat: bool | str
+    inline: bool
+    choices: Iterable[Any] | None
+    aliases: Iterable[str]
+    ge: float | None
+    gt: float | None
+    le: float | None
+    lt: float | None
+    affects_results: bool
+    backends: Iterable[str]
+    one_device: bool
+    plugin: str
+    positional: str
+    common: bool
+
+
 class Field:
-    """One declared parameter of a params class."""
+    """One declared parameter of a params class: its default, and the options of `param`."""
 
-    __slots__ = (
-        "affects_results",
-        "aliases",
-        "backends",
-        "bounds",
-        "choices",
-        "common",
-        "default",
-        "flat",
-        "help",
-        "hidden",
-        "inline",
-        "name",
-        "one_device",
-        "owner",
-        "plugin",
-        "positional",
-        "required",
-    )
+    name = help = plugin = positional = ""
+    required = hidden = inline = one_device = common = False
+    affects_results = True
+    flat: bool | str = False
+    choices: tuple[Any, ...] | None = None
+    aliases: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
 
-    def __init__(self, default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False,
-                 flat: bool | str = False, inline: bool = False, choices: Iterable[Any] | None = None,
-                 aliases: Iterable[str] = (), bounds: dict[str, float] | None = None, affects_results: bool = True,
-                 backends: Iterable[str] = (), one_device: bool = False, plugin: str = "",
-                 positional: str = "", common: bool = False) -> None:  # fmt: skip
-        self.name = ""
+    def __init__(self, default: Any = UNSET, **options: Any) -> None:
         self.owner: type[Params] = Params
         self.default = default
-        self.help = help
-        self.required = required
-        self.hidden = hidden
-        self.flat = flat
-        self.inline = inline
-        self.choices = tuple(choices) if choices is not None else None
-        self.aliases = (aliases,) if isinstance(aliases, str) else tuple(aliases)
-        self.bounds = bounds or {}
-        self.affects_results = affects_results
-        self.backends = tuple(backends)
-        self.one_device = one_device
-        self.plugin = plugin
-        self.positional = positional
-        self.common = common
+        for name in ("choices", "aliases", "backends"):
+            if options.get(name) is not None:
+                options[name] = (options[name],) if isinstance(options[name], str) else tuple(options[name])
+        bounds = {name: options.pop(name, None) for name in ("ge", "gt", "le", "lt")}
+        self.bounds: dict[str, float] = {name: bound for name, bound in bounds.items() if bound is not None}
+        vars(self).update(options)
+
+    @property
+    def root_name(self) -> str:
+        """The name of a flat field at the root of the command line."""
+        return self.flat if isinstance(self.flat, str) else self.name
 
     def __repr__(self) -> str:
         return f"<Field {self.owner.__name__}.{self.name}>"
 
 
 @overload
-def param(default: T, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
-          inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
-          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
-          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "", positional: str = "", common: bool = False) -> T: ...  # fmt: skip
+def param(default: T, **options: Unpack[ParamOptions]) -> T: ...
 @overload
-def param(*, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
-          inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
-          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
-          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "", positional: str = "", common: bool = False) -> Any: ...  # fmt: skip
-def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidden: bool = False, flat: bool | str = False,
-          inline: bool = False, choices: Iterable[Any] | None = None, aliases: Iterable[str] = (),
-          ge: float | None = None, gt: float | None = None, le: float | None = None, lt: float | None = None,
-          affects_results: bool = True, backends: Iterable[str] = (), one_device: bool = False,
-          plugin: str = "", positional: str = "", common: bool = False) -> Any:  # fmt: skip
+def param(**options: Unpack[ParamOptions]) -> Any: ...
+def param(default: Any = UNSET, **options: Unpack[ParamOptions]) -> Any:
     """Declares one parameter of a `Params` class.
 
     Example: `filters: list[int] = param([40, 20], help="filters of each convolution")`
 
-    Args:
-        default: the value if none is given; copied for each instance, so lists and params instances are
-            safe. A field that holds params and has no default starts with an instance of its declared class.
+    `default` is the value if none is given. It is copied for each instance, so lists and params instances are safe. A field that holds
+    params and has no default starts with an instance of its declared class.
+
+    Options:
         help: what the parameter does, shown by `--help`.
         required: must be given by a file or on the command line.
         hidden: state that is stored with the parameters but is not a flag.
         flat: puts the field at the root of the command line, under its own name or under the name given.
-        inline: the fields of this params object take its place: `--lav.batch_size` instead of
-            `--lav.pipeline.batch_size`.
+        inline: the fields of this params object take its place: `--lav.batch_size` instead of `--lav.pipeline.batch_size`.
         choices: the values, or params classes, that may be chosen; default: all subclasses of the declared class.
         aliases: other spellings that are accepted, but not shown; one with a dot in it is a whole flag, from the root.
         ge, gt, le, lt: bounds of a number, or of each number of a list (`>=`, `>`, `<=`, `<`).
@@ -119,28 +109,13 @@ def param(default: Any = UNSET, *, help: str = "", required: bool = False, hidde
         backends: the Keras backends that support it (default: all).
         one_device: it works in a training on one device only.
         plugin: the kind of things whose names may be chosen beside `choices`, those of installed plugins (`scena.plugins`).
-        positional: in the options of a command: an argument without a flag, and what help calls it, such as "FILE". Its aliases
-            are flags.
+        positional: in the options of a command: an argument without a flag, and its name in help, such as "FILE". Its aliases are flags.
         common: many users set it, so a long `--help` shows it first.
     """
-    bounds = {name: bound for name, bound in (("ge", ge), ("gt", gt), ("le", le), ("lt", lt)) if bound is not None}
-    return Field(
-        default,
-        help=help,
-        required=required,
-        hidden=hidden,
-        flat=flat,
-        inline=inline,
-        choices=choices,
-        aliases=aliases,
-        bounds=bounds,
-        affects_results=affects_results,
-        backends=backends,
-        one_device=one_device,
-        plugin=plugin,
-        positional=positional,
-        common=common,
-    )
+    known = ParamOptions.__annotations__
+    if unknown := min(options.keys() - known.keys(), default=""):
+        raise TypeError(f"param() has no option {unknown!r}{did_you_mean(unknown, known)}")
+    return Field(default, **options)
 
 
 _running_post_init = 0  # how many `__post_init__` are on the stack: what they assign is derived, not given
@@ -151,9 +126,8 @@ class Params:
     """Base of everything that can be set. Subclassing it declares a keyword-only record, as a dataclass would be.
 
     Class keywords:
-        builds: where the class lives that these parameters configure: ".model:MyModel" (a module beside this one),
-        ":MyModel" (this
-            module) or "package.module:MyModel". It is imported when it is first needed.
+        builds: where the class lives that these parameters configure: ".model:MyModel" (a module beside this one), ":MyModel"
+            (this module) or "package.module:MyModel". It is imported when it is first needed.
         shorthand: the field that a bare value sets, so that `--learning_rate 0.01` means `--learning_rate.lr 0.01`.
         abstract: the class is a base to choose from and cannot be chosen itself.
         name: what a user types to choose the class; default: its name without "Params".
@@ -167,21 +141,13 @@ class Params:
     __short_name__: ClassVar[str] = "Params"
     __abstract__: ClassVar[bool] = True
     __stand_ins__: ClassVar[dict[type["Params"], type["Params"]]] = {}
-    __generation__: ClassVar[int] = (
-        0  # grows with each params class, so that lists of classes can be remembered until it does
-    )
+    __generation__: ClassVar[int] = 0  # grows with each params class, so that lists of classes can be cached until then
     __local_names__: ClassVar[dict[str, Any] | None] = None
     __hints__: ClassVar[dict[str, Any] | None] = None
 
-    def __init_subclass__(
-        cls,
-        builds: str | None = None,
-        shorthand: str | None = None,
-        abstract: bool = False,
-        name: str | None = None,
-        stands_in_for: type["Params"] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init_subclass__(cls, builds: str | None = None, shorthand: str | None = None, abstract: bool = False,
+                          name: str | None = None, stands_in_for: type["Params"] | None = None,
+                          **kwargs: Any) -> None:  # fmt: skip
         super().__init_subclass__(**kwargs)
         Params.__generation__ += 1
         cls.__abstract__ = abstract
@@ -190,18 +156,15 @@ class Params:
             Params.__stand_ins__[cls] = stands_in_for
         if builds is not None:
             if ":" not in builds:
-                raise TypeError(
-                    f'{cls.__name__}: builds={builds!r} must name a module and a class, for example ".model:MyModel".'
-                )
+                raise TypeError(f'{cls.__name__}: builds={builds!r} must name a module and a class: ".model:MyModel".')
             cls.__builds__ = _absolute(builds, cls)
         cls.__local_names__ = names_around(cls)
         cls.__hints__ = None
         cls.__params__ = _collect(cls)
         if shorthand is not None:
             if shorthand not in cls.__params__:
-                raise TypeError(
-                    f"{cls.__name__}: shorthand={shorthand!r} is not one of its parameters: {', '.join(cls.__params__)}."
-                )
+                known = ", ".join(cls.__params__)
+                raise TypeError(f"{cls.__name__}: shorthand={shorthand!r} is not one of its parameters: {known}.")
             cls.__shorthand__ = shorthand
 
     def __init__(self, **values: Any) -> None:
@@ -227,10 +190,9 @@ class Params:
     def __post_init__(self) -> None:
         """Called with all final values in place: check them (raise ValueError) or complete them here.
 
-        Complete them by assigning (`self.x = …`, also to nested params): what is assigned here is known as derived,
-        so that stored parameters
-        keep the value that was given, and a change of what it derives from derives it anew. Not called while a
-        required value is missing.
+        Complete them by assigning (`self.x = …`, also to nested params). What is assigned here counts as derived: stored parameters
+        keep the value that was given, and a change of what it derives from derives it again. Not called while a required value is
+        missing.
         """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -243,9 +205,8 @@ class Params:
             elif "_derived" in own:
                 own["_derived"].pop(name, None)
         elif not name.startswith("_") and not hasattr(type(self), name):
-            raise AttributeError(
-                f"{type(self).__name__} has no parameter {name!r}{did_you_mean(name, type(self).__params__)}"
-            )
+            hint = did_you_mean(name, type(self).__params__)
+            raise AttributeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
         object.__setattr__(self, name, value)
 
     def given(self, name: str) -> Any:
@@ -255,9 +216,8 @@ class Params:
         return before if value is after else value
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in type(self).__params__
-        )
+        names = type(self).__params__
+        return type(self) is type(other) and all(getattr(self, name) == getattr(other, name) for name in names)
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
@@ -268,12 +228,10 @@ class Params:
 
     def __repr__(self) -> str:
         """The values that differ from the defaults."""
-        shown = (
-            f"{name}={getattr(self, name)!r}"
-            for name, field in type(self).__params__.items()
-            if _complete_repr or _differ(getattr(self, name), type(self).default_of(field))
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
+        cls = type(self)
+        values = {name: (getattr(self, name), field) for name, field in cls.__params__.items()}
+        shown = (n for n, (value, field) in values.items() if _complete_repr or _differ(value, cls.default_of(field)))
+        return f"{cls.__name__}({', '.join(f'{name}={values[name][0]!r}' for name in shown)})"
 
     def _repr_html_(self) -> str:
         """A table for notebooks: all values, with their help."""
@@ -312,8 +270,8 @@ class Params:
     def implementation(cls) -> type[Any]:
         """Imports and returns the class these parameters build."""
         if cls.__builds__ is None:
-            raise ParamsError(f"{cls.__name__} does not say what it builds; declare it as "
-                              f"`class {cls.__name__}(…, builds=\".module:Class\")`.")  # fmt: skip
+            name = cls.__name__
+            raise ParamsError(f'{name} does not say what it builds: `class {name}(…, builds=".module:Class")`.')
         import importlib
 
         module_name, _, class_name = cls.__builds__.partition(":")
@@ -321,8 +279,10 @@ class Params:
         try:
             return typing.cast(type[Any], getattr(module, class_name))
         except AttributeError:
-            raise ParamsError(f"{cls.__name__} builds {cls.__builds__!r}, but {module_name} has no {class_name!r}"
-                              f"{did_you_mean(class_name, vars(module))}") from None  # fmt: skip
+            hint = did_you_mean(class_name, vars(module))
+            raise ParamsError(
+                f"{cls.__name__} builds {cls.__builds__!r}, but {module_name} has no {class_name!r}{hint}"
+            ) from None
 
     def create(self, *args: Any, **kwargs: Any) -> Any:
         """Creates the object these parameters describe: `implementation()(self, …)`."""
@@ -361,31 +321,24 @@ def subclasses(base: type[T]) -> list[type[T]]:
 
 
 def short_name(cls: type[Params]) -> str:
-    """The name a user types: by default the class name without a trailing "Params"."""
     return cls.__short_name__
 
 
-def resolve_hints(cls: type[Params], arguments: dict[Any, Any] | None = None) -> dict[str, Any]:
-    """The type of each field of `cls`; `arguments` binds the type variables that `cls` itself leaves open."""
+def resolve_hints(cls: type[Params], arguments: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """The type of each field of `cls`, or of `cls[arguments]`."""
+    given = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
     hints: dict[str, Any] = {}
     for name, field in cls.__params__.items():
         owner = next(parent for parent in field.owner.__mro__ if name in parent.__dict__.get("__annotations__", {}))
         hint = evaluate(owner.__dict__["__annotations__"][name], owner, name)
         if getattr(hint, "__parameters__", ()) or isinstance(hint, TypeVar):
             bindings = type_bindings(cls, owner) if owner is not cls else {}
-            if arguments:
-                bindings = {
-                    **arguments,
-                    **{variable: substitute_open(bound, arguments) for variable, bound in bindings.items()},
-                }
+            if given:  # a TypeVar that is passed on to a base stands for the argument
+                passed = {var: given.get(to, to) if isinstance(to, TypeVar) else to for var, to in bindings.items()}
+                bindings = {**given, **passed}
             hint = substitute(hint, bindings)
         hints[name] = hint
     return hints
-
-
-def substitute_open(bound: Any, arguments: dict[Any, Any]) -> Any:
-    """What a TypeVar that was passed on to a base stands for; anything else is final already."""
-    return arguments.get(bound, bound) if isinstance(bound, TypeVar) else bound
 
 
 def _instance(hint: Any) -> Any:
@@ -396,7 +349,7 @@ def _instance(hint: Any) -> Any:
     if origin is hint:
         return origin()
     # `data: BaseParams[MyData]`: the class does not know its arguments, so the fields that depend on them are made here
-    bound = resolve_hints(origin, dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(hint), strict=False)))
+    bound = resolve_hints(origin, typing.get_args(hint))
     own = origin.hints()
     unset = (name for name, field in origin.__params__.items() if field.default is UNSET and not field.required)
     return origin(**{name: _instance(bound[name]) for name in unset if bound[name] != own[name]})
@@ -425,28 +378,23 @@ def _collect(cls: type[Params]) -> dict[str, Field]:
     for name, annotation in cls.__dict__.get("__annotations__", {}).items():
         if name.startswith("_") or is_class_variable(annotation):
             continue
-        _check_name(cls, name)
+        if hasattr(Params, name):
+            raise TypeError(
+                f"{cls.__name__}.{name}: every Params class has a method {name}(); choose another name for the parameter."
+            )
         fields[name] = _named(cls.__dict__.get(name, UNSET), name, annotation, cls)
         if name in cls.__dict__:
             delattr(cls, name)
     for name, value in list(cls.__dict__.items()):  # a changed default without repeating the annotation
         if name in fields:
             if isinstance(value, Callable | classmethod | staticmethod | property) and not isinstance(value, Params):  # type: ignore[arg-type]
-                raise TypeError(
-                    f"{cls.__name__}.{name} would hide the parameter {name!r} of {fields[name].owner.__name__}; rename it."
-                )
+                owner = fields[name].owner.__name__
+                raise TypeError(f"{cls.__name__}.{name} would hide the parameter {name!r} of {owner}; rename it.")
             fields[name] = _with_default(fields[name], value, cls)
             delattr(cls, name)
         elif isinstance(value, Field):
             raise TypeError(f"{cls.__name__}.{name} = param(…) needs a type: `{name}: int = param(…)`.")
     return fields
-
-
-def _check_name(cls: type[Params], name: str) -> None:
-    if hasattr(Params, name):
-        raise TypeError(
-            f"{cls.__name__}.{name}: every Params class has a method {name}(); choose another name for the parameter."
-        )
 
 
 def _named(declared: Any, name: str, annotation: Any, cls: type[Params]) -> Field:
@@ -471,9 +419,7 @@ def _with_default(field: Field, value: Any, owner: type[Params]) -> Field:
 
 
 def _may_be_params(annotation: Any, cls: type[Params], name: str) -> bool:
-    """Whether a field without a default can start with an instance of its class; a name that is defined further down
-    is taken for one.
-    """
+    """Whether a field without a default can start with an instance of its class; a name defined further down counts as one."""
     if isinstance(annotation, str):
         try:
             annotation = evaluate(annotation, cls, name)

@@ -1,20 +1,19 @@
 """The raw tree: a params object as plain, JSON-able data, and back.
 
-In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the
-command line are all brought into
-this form and merged (files/overlay.py); `build` is the single place that checks values and makes params objects of them.
+In a raw tree each params object is a dict with its class name under the key `class`. Defaults, files and the command line are all
+brought into this form and merged (files/overlay.py); `build` is the single place that checks values and makes params objects of them.
 """
 
+import operator
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from scena.errors import ParamsError, did_you_mean
-from scena.params.cli.settable import Path, Where
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw, shown
 from scena.params.declare import UNSET, Field, Params
-from scena.params.selection import CLASS, class_of, name_of, named_choices, unknown_class
-from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
+from scena.params.kinds import CLASS, Kind, class_of, kind_of, name_of, named_choices, unknown_class
+from scena.params.settable import Path, Where
 
 P = TypeVar("P", bound=Params)
 
@@ -37,16 +36,16 @@ def value_to_raw(value: Any, hint: Any, field: Field | None) -> Any:
     """One field's value as JSON-able data."""
     kind = kind_of(hint)
     owner = f"{field.owner.__name__}.{field.name}" if field is not None else "value"
-    if kind.form == LEAF or value is None:
+    if kind.form == "leaf" or value is None:
         try:
             return leaf_to_raw(value, hint)
         except ParamsError as error:
             raise ParamsError(f"{owner}: expected {_expected(kind)}. {error}") from None
-    if kind.form == PARAMS and isinstance(value, Params):
+    if kind.form == "params" and isinstance(value, Params):
         return _object_to_raw(value, kind, field)
-    if kind.form == LIST and isinstance(value, list | tuple) and all(isinstance(item, Params) for item in value):
+    if kind.form == "list" and isinstance(value, list | tuple) and all(isinstance(item, Params) for item in value):
         return [_object_to_raw(item, kind, field) for item in value]
-    if kind.form == DICT and isinstance(value, dict) and all(isinstance(item, Params) for item in value.values()):
+    if kind.form == "dict" and isinstance(value, dict) and all(isinstance(item, Params) for item in value.values()):
         return {name: _object_to_raw(item, kind, field) for name, item in value.items()}
     raise ParamsError(f"{owner}: expected {_expected(kind)}, received {shown(value)}")
 
@@ -67,7 +66,7 @@ def _default_value(field: Field, hint: Any) -> Any:
     if field.default is not UNSET:
         return value_to_raw(field.default, hint, field)
     kind = kind_of(hint)
-    if kind.form != PARAMS or field.required or kind.optional or len(kind.bases) != 1 or kind.bases[0].__abstract__:
+    if kind.form != "params" or field.required or kind.optional or len(kind.bases) != 1 or kind.bases[0].__abstract__:
         return None
     return default_raw(kind.bases[0], kind, field)
 
@@ -78,8 +77,7 @@ def build(raw: Mapping[str, Any], cls: type[P], *, where: Where | None = None, p
     Args:
         raw: the tree; a missing field gets its default.
         cls: the class of the root, or a base of it.
-        where: how errors name a parameter (parse() uses `--flag`, or file and line); default: its
-            dotted path.
+        where: how errors name a parameter (parse() uses `--flag`, or file and line); default: its dotted path.
         partial: required values may be missing; they are None then.
     """
     builder = _Builder(where or Where(), partial=partial)
@@ -112,28 +110,19 @@ class _Builder:
             self.fail(path, str(error))
             return None
         if cls is None:
-            message = (
-                unknown_class(raw[CLASS], kind, field)
-                if CLASS in raw
-                else f"the class is missing: expected {_expected(kind)}"
-            )
-            self.fail(path, message)
+            missing = f"the class is missing: expected {_expected(kind)}"
+            self.fail(path, unknown_class(raw[CLASS], kind, field) if CLASS in raw else missing)
             return None
         before = len(self.errors)
-        for key in raw:
+        for key in map(str, raw):
             if key not in cls.__params__ and key != CLASS:
-                self.fail(
-                    (*path, str(key)),
-                    f"{cls.__name__} has no parameter {str(key)!r}{did_you_mean(str(key), cls.__params__)}",
-                )
+                hint = did_you_mean(key, cls.__params__)
+                self.fail((*path, key), f"{cls.__name__} has no parameter {key!r}{hint}")
         hints = kind.hints_of(cls)
         values = {}
         for name, own in cls.__params__.items():
-            if name in raw:
-                values[name] = self.value(raw[name], hints[name], own, (*path, name))
-            else:
-                default = _default_value(own, hints[name])
-                values[name] = self.value(default, hints[name], own, (*path, name))
+            value = raw[name] if name in raw else _default_value(own, hints[name])
+            values[name] = self.value(value, hints[name], own, (*path, name))
         if len(self.errors) > before:
             return None
         try:
@@ -152,25 +141,20 @@ class _Builder:
     def value(self, raw: Any, hint: Any, field: Field, path: Path) -> Any:
         kind = kind_of(hint)
         if raw is None:
-            if kind.form == LEAF and kind.hint is Any and not field.required:
-                return None
-            if self.partial and field.required:
-                return None
-            if field.required or not kind.optional:
-                self.fail(
-                    path,
-                    _missing(field, kind)
-                    if field.required or field.default is UNSET
-                    else f"expected {_expected(kind)}, received None",
-                )
+            anything = kind.form == "leaf" and kind.hint is Any
+            if (field.required and not self.partial) or not (field.required or kind.optional or anything):
+                told = f": {field.help}" if field.help else ""
+                missing = f"is required{told} (expected {_expected(kind)})"
+                wrong = f"expected {_expected(kind)}, received None"
+                self.fail(path, missing if field.required or field.default is UNSET else wrong)
             return None
-        if kind.form == LEAF:
+        if kind.form == "leaf":
             return self.leaf(raw, hint, field, path)
-        if kind.form == PARAMS:
+        if kind.form == "params":
             return self.object(raw, kind, field, path)
-        if kind.form == LIST and isinstance(raw, list):
+        if kind.form == "list" and isinstance(raw, list):
             return kind.container([self.object(item, kind, field, (*path, index)) for index, item in enumerate(raw)])
-        if kind.form == DICT and isinstance(raw, dict):
+        if kind.form == "dict" and isinstance(raw, dict):
             return {name: self.object(item, kind, field, (*path, name)) for name, item in raw.items()}
         self.fail(path, f"expected {_expected(kind)}, received {shown(raw)}")
         return None
@@ -188,17 +172,15 @@ class _Builder:
                 self.fail(path, f"is too large: {shown(item)}")
                 return value
             for name, bound in field.bounds.items():
-                if isinstance(item, int | float) and not _COMPARE[name](item, bound):
+                if isinstance(item, int | float) and not getattr(operator, name)(item, bound):
                     self.fail(path, f"must be {_SIGNS[name]} {bound}, received {shown(item)}")
                     return value
             if field.choices is None or item is None or item in field.choices:
                 continue
             if item not in (allowed := named_choices(field) or []):
                 options = [str(leaf_to_raw(choice)) for choice in allowed]
-                self.fail(
-                    path,
-                    f"expected one of {', '.join(options)}, received {shown(leaf_to_raw(item))}{did_you_mean(str(item), options)}",
-                )
+                received = f"{shown(leaf_to_raw(item))}{did_you_mean(str(item), options)}"
+                self.fail(path, f"expected one of {', '.join(options)}, received {received}")
                 return value
         return value
 
@@ -206,12 +188,6 @@ class _Builder:
 _LARGEST = (sys.float_info.max, 2**63 - 1)
 """What arrays, counters and TensorFlow can hold; a parameter with bounds is never larger."""
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-_COMPARE = {
-    "ge": lambda value, bound: value >= bound,
-    "gt": lambda value, bound: value > bound,
-    "le": lambda value, bound: value <= bound,
-    "lt": lambda value, bound: value < bound,
-}
 
 
 def _items(value: Any) -> list[Any]:
@@ -220,24 +196,17 @@ def _items(value: Any) -> list[Any]:
     return [inner for item in value.values() for inner in _items(item)] if isinstance(value, dict) else [value]
 
 
-def _missing(field: Field, kind: Kind) -> str:
-    text = f": {field.help}" if field.help else ""
-    return f"is required{text} (expected {_expected(kind)})"
-
-
 def _expected(kind: Kind) -> str:
-    if kind.form == LEAF:
-        return describe(kind.hint) + (" or None" if kind.optional else "")
-    what = " or ".join(base.__name__ for base in kind.bases)
-    form = {PARAMS: what, LIST: f"a list of {what}", DICT: f"a mapping of names to {what}"}[kind.form]
+    what = describe(kind.hint) if kind.form == "leaf" else kind.expected()
+    form = {"list": f"a list of {what}", "dict": f"a mapping of names to {what}"}.get(kind.form, what)
     return form + (" or None" if kind.optional else "")
 
 
 def check(params: P) -> P:
     """Checks a params object made in Python as `build` would: types, bounds, choices, required values, `__post_init__`.
 
-    What is right in another form takes its declared one in place (a text for a path, a list for a tuple), and `__post_init__` derives
-    its values from those of now. A text for a number is an error here, other than on a command line.
+    A value that is right in another form is replaced by its declared form in place (a text for a path, a list for a tuple), and
+    `__post_init__` derives its values again. Unlike on a command line, a text for a number is an error.
 
     Returns:
         The same object.
@@ -284,18 +253,25 @@ def _adopt(params: Any, checked: Any) -> Any:
     return checked
 
 
-def changed_flags(params: Params, prefix: str) -> Iterator[tuple[str, Field]]:
-    """Each parameter of a tree that differs from its default: its flag and its declaration.
+def values_in(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """A params object and everything in it, each with its path: other params objects, entries of dicts, items of lists."""
+    yield path, tree
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(tree, Params):
+        items = ((name, getattr(tree, name)) for name in type(tree).__params__)
+    elif isinstance(tree, dict):
+        items = tree.items()
+    elif isinstance(tree, list | tuple):
+        items = enumerate(tree)
+    for key, value in items:
+        yield from values_in(value, (*path, key))
 
-    Args:
-        params: the root of the tree.
-        prefix: what the command line calls the root, for example "trainer".
-    """
+
+def changed_flags(params: Params, prefix: str) -> Iterator[tuple[str, Field]]:
+    """Each parameter of a tree that differs from its default: its flag, below `prefix` ("trainer"), and its declaration."""
     for name, field in type(params).__params__.items():
         value = getattr(params, name)
-        flag = f"{prefix}.{name}"
-        if field.flat:
-            flag = field.flat if isinstance(field.flat, str) else name
+        flag = field.root_name if field.flat else f"{prefix}.{name}"
         if isinstance(value, Params):
             yield from changed_flags(value, prefix if field.inline else flag)
         elif value != type(params).default_of(field):

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena.data.batch import Arrays, Batch, Cursor
 from scena.data.database import DataBase
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.processor import steps_of
-from scena.data.sample import Sample
+from scena.data.sample import Arrays, Batch, Cursor, Sample
 from scena.data.stages.collate import Collator, split
 from scena.data.stages.mapping import MappingStep, apply_steps
 from scena.data.stages.rng import SampleRandom

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.batch import Batch, Cursor
 from scena.data.database import DataBase
+from scena.data.sample import Batch, Cursor
 from scena.data.spec import ArraySpec
 from scena.errors import DataError
 

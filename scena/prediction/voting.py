@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from scena.data.batch import Arrays, Batch
 from scena.data.params import PipelineMode
 from scena.data.resource import Resource
+from scena.data.sample import Arrays, Batch
 from scena.errors import ScenarioError
 from scena.overriding import Overridable
 from scena.params import Params

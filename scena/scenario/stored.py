@@ -15,6 +15,7 @@ from scena.data.resource import resolve_resources
 from scena.display import visible
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, build, short_name, subclasses, to_raw
+from scena.params.tree import values_in
 from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.scenario import ScenarioBase
 from scena.storage.checksums import DamagedFileError, verify_tree, warn_if_changed, write_checked
@@ -104,12 +105,8 @@ def version_line() -> str:
 
 def modules_of(params: Any) -> set[str]:
     """The modules of all params classes in a tree, and of what they build."""
-    if isinstance(params, Params):
-        cls = type(params)
-        built = [cls.__builds__.partition(":")[0]] if cls.__builds__ is not None else []
-        return {cls.__module__, *built, *modules_of([getattr(params, name) for name in cls.__params__])}
-    items = params.values() if isinstance(params, dict) else params if isinstance(params, list | tuple) else ()
-    return {module for item in items for module in modules_of(item)}
+    classes = {type(value) for _, value in values_in(params) if isinstance(value, Params)}
+    return {cls.__module__ for cls in classes} | {cls.__builds__.partition(":")[0] for cls in classes if cls.__builds__}
 
 
 def write_description(path: Path, description: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
 """Checksums (CRC32C) of what Scena writes, so that damage is reported and never becomes a result.
 
-Files of a run, a checkpoint or an export have theirs in `checksums.json` of that directory. Files that stand for themselves
-(dumps, caches, indices, the JSON beside records) hold their own; the functions for both are here. A file without a checksum
-is read without a check.
+Files of a run, a checkpoint or an export have theirs in `checksums.json` of that directory. Files on their own (dumps, caches,
+indices, the JSON beside records) hold their own; the functions for both are here. A file without a checksum is read without a check.
 """
 
 import functools
@@ -94,27 +93,19 @@ def forget(path: Path) -> None:
 
 
 def seal(directory: Path, checksums: dict[str, str]) -> None:
-    """Writes the manifest of a directory that is being put together.
-
-    Args:
-        directory: the directory.
-        checksums: those of its files, by their path inside it.
-    """
+    """Writes the manifest of a directory that is being assembled; `checksums` are those of its files, by their path inside it."""
     _write_manifest(directory, {name: [value] for name, value in checksums.items()})
 
 
 def seal_tree(directory: Path) -> None:
-    """Writes the manifest of a directory that is being put together, with the checksums of all files below it."""
+    """Writes the manifest of a directory that is being assembled, with the checksums of all files below it."""
     seal(directory, tree_checksums(directory))
 
 
 def add_checksums(directory: Path, checksums: dict[str, str], instead_of: Iterable[str] = ()) -> None:
     """Adds files to the manifest of a directory, if it has one; call it before they are put in place.
 
-    Args:
-        directory: the directory.
-        checksums: those of the new files, by their path inside it.
-        instead_of: files and folders inside it that are replaced.
+    `instead_of` are files and folders inside it that are replaced.
     """
     if not (directory / MANIFEST).exists():
         return
@@ -134,11 +125,9 @@ def tree_checksums(directory: Path, root: Path | None = None) -> dict[str, str]:
 
 
 def keep_foreign(directory: Path, aside: Path) -> None:
-    """Takes files that somebody else has put into a directory over to the one that replaces it.
+    """Copies files that somebody else has put into a directory to `aside`, which replaces it.
 
-    Args:
-        directory: the directory; without a readable manifest all in it counts as Scena's.
-        aside: what is put in its place.
+    Without a readable manifest all files count as Scena's.
     """
     try:
         known = _stored(directory)
@@ -156,15 +145,9 @@ def keep_foreign(directory: Path, aside: Path) -> None:
 
 
 def verify(path: Path, data: bytes | None = None) -> None:
-    """Checks a file against the manifest beside it, if that has an entry for it.
+    """Checks a file, or its content `data`, against the manifest beside it, if that has an entry for it.
 
-    Args:
-        path: the file.
-        data: its content, if it was read already.
-
-    Raises:
-        DamagedFileError: the file, or the manifest, is damaged.
-        OSError: it cannot be read.
+    Raises DamagedFileError if the file or the manifest is damaged, OSError if it cannot be read.
     """
     _verify_entry(path.parent, path.name, _stored(path.parent), data)
 
@@ -172,9 +155,7 @@ def verify(path: Path, data: bytes | None = None) -> None:
 def verify_tree(directory: Path, inside: str = "") -> None:
     """Checks all files that the manifest of a directory names in one of its folders, or in all; a missing one counts as damage.
 
-    Raises:
-        DamagedFileError: a file, or the manifest, is damaged.
-        OSError: one cannot be read.
+    Raises as `verify`.
     """
     known = _stored(directory)
     for name in known:
@@ -202,8 +183,9 @@ def _verify_entry(directory: Path, name: str, known: dict[str, list[str]], data:
     if not path.is_file():
         raise DamagedFileError(f"{path} is missing, although {MANIFEST} names it")
     if (file_checksum(path) if data is None else checksum(data)) not in expected:
+        manifest = directory / MANIFEST
         raise DamagedFileError(
-            f"{path} is damaged, or belongs to something else: its checksum is not the one in {directory / MANIFEST}"
+            f"{path} is damaged, or belongs to something else: its checksum is not the one in {manifest}"
         )
 
 
@@ -228,9 +210,8 @@ def _stored(directory: Path, strict: bool = True) -> dict[str, list[str]]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         if strict:
-            raise DamagedFileError(
-                f"{path} cannot be read ({error}), so its directory cannot be checked. Delete it to read without a check"
-            ) from error
+            problem = f"{path} cannot be read ({error}), so its directory cannot be checked"
+            raise DamagedFileError(f"{problem}. Delete it to read without a check") from error
         logger.warning("%s cannot be read (%s): nothing in its directory can be checked.", path, error)
         return {}
 

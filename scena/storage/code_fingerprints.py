@@ -1,8 +1,7 @@
 """Fingerprints of a user's code: has it changed since a model was stored?
 
 Sources are parsed and hashed, never imported or run. They are compared as syntax trees, definition by definition, so comments,
-formatting and docstrings do not count. Installed packages, the standard library and Scena itself do not count either: their
-versions are stored.
+formatting and docstrings do not count; nor do installed packages, the standard library and Scena, whose versions are stored.
 """
 
 import ast
@@ -50,12 +49,7 @@ def noted_imports() -> list[str]:
 
 
 def fingerprint(main: str, others: Iterable[str] = ()) -> Fingerprints:
-    """The fingerprints of the module `main` and of everything of the user's that it imports, at once or later.
-
-    Args:
-        main: the module that defines the scenario; it is imported already.
-        others: further modules that take part, such as those of chosen params classes.
-    """
+    """The fingerprints of the module `main`, of `others`, and of everything of the user's that they import, at once or later."""
     code = _Code(main)
     loaded = [name for name in list(sys.modules) if f"{name}.".startswith(f"{code.top}.")]
     found = code.reachable([main, *others, *_by_option, *loaded])
@@ -120,7 +114,7 @@ class _Code:
         self.top = (self.package or main).partition(".")[0]
 
     def key(self, name: str) -> str:
-        """How a module is called in fingerprints."""
+        """The name of a module in fingerprints."""
         if name == self.main:
             return MAIN
         if name == self.package:
@@ -279,13 +273,8 @@ def definitions(tree: ast.Module) -> dict[str, str]:
             for method in methods:
                 found.setdefault(f"{statement.name}.{method.name}", []).append(_shape(method))
             rest = [item for item in statement.body if item not in methods]
-            bare = [
-                statement.bases,
-                statement.keywords,
-                statement.decorator_list,
-                getattr(statement, "type_params", []),
-            ]
-            found.setdefault(statement.name, []).append(_shape([*bare, rest]))
+            head = [statement.bases, statement.keywords, statement.decorator_list]
+            found.setdefault(statement.name, []).append(_shape([*head, getattr(statement, "type_params", []), rest]))
         elif not _is_text(statement):
             found.setdefault(_name(statement), []).append(_shape(statement))
     return {name: hashlib.sha256("\n".join(shapes).encode()).hexdigest()[:12] for name, shapes in found.items()}
@@ -302,14 +291,13 @@ def _name(statement: ast.stmt) -> str:
 
 
 def _shape(node: Any) -> str:
-    """A syntax tree as text; what a version of Python adds to every node without a value is not in it."""
+    """A syntax tree as text, without empty fields, which other versions of Python may add."""
     if isinstance(node, list):
         return f"[{','.join(_shape(item) for item in node if not _is_text(item))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = [
-        f"{name}={_shape(value)}" for name, value in ast.iter_fields(node) if value not in (None, []) and name != "kind"
-    ]
+    given = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []) and name != "kind")
+    fields = [f"{name}={_shape(value)}" for name, value in given]
     if isinstance(node, ast.Constant):
         fields = [f"{type(node.value).__name__} {node.value!r}"]
     return f"{type(node).__name__}({','.join(fields)})"

@@ -38,12 +38,7 @@ def _no_link(path: str, flags: int) -> int:
 
 
 def replace_directory(directory: Path, fill: Callable[[Path], None]) -> None:
-    """Fills a directory aside, then puts it in the place of `directory`; what was there stays until then.
-
-    Args:
-        directory: where the new directory is to appear.
-        fill: writes the content into the directory it is given.
-    """
+    """Lets `fill` write a new directory aside, then puts it in the place of `directory`; what was there stays until then."""
     aside = directory.with_name(f".{directory.name}.new")
     recover_directory(directory)
     shutil.rmtree(aside, ignore_errors=True)

@@ -28,9 +28,8 @@ def check_writable(folder: Any) -> None:
         probe.fs.pipe_file(probe.path, b"")
         probe.fs.rm_file(probe.path)
     except Exception as error:  # each file system has its own errors
-        raise DataError(
-            f"{str(folder)!r} cannot be written: {error}. Write to a folder of this machine, and copy or pack it."
-        ) from None
+        problem = f"{str(folder)!r} cannot be written: {error}"
+        raise DataError(f"{problem}. Write to a folder of this machine, and copy or pack it.") from None
 
 
 def send_folder(source: Path, target: Any) -> None:
@@ -45,7 +44,6 @@ def send_folder(source: Path, target: Any) -> None:
 
 
 def remove_folder(folder: Any) -> None:
-    """Removes a folder at an address."""
     try:
         folder.fs.rm(folder.path, recursive=True)
     except Exception as error:
@@ -101,11 +99,7 @@ def only_here(*paths: Any) -> bool:
 
 
 def located(path: Any) -> Any:
-    """A `pathlib.Path`, or for an address a path with the same methods.
-
-    Raises:
-        DataError: nothing installed opens such an address.
-    """
+    """A `pathlib.Path`, or for an address a path with the same methods; raises DataError if nothing installed opens it."""
     if isinstance(path, Path) or hasattr(path, "protocol"):
         return path
     text = os.fspath(path)
@@ -119,7 +113,7 @@ def located(path: Any) -> Any:
         from upath import UPath
     except ImportError:
         raise DataError(
-            f"{text!r} is an address; reading those takes the extra 'remote': pip install 'scena[remote]'."
+            f"{text!r} is an address, which needs the extra 'remote': pip install 'scena[remote]'."
         ) from None
     try:
         fsspec.get_filesystem_class(protocol)
@@ -127,9 +121,8 @@ def located(path: Any) -> Any:
         from scena.storage.tensorflow_files import register_protocol
 
         if not register_protocol(protocol):
-            raise DataError(
-                f"{text!r} cannot be opened: {error}. TensorFlow does not know {protocol}:// either."
-            ) from None
+            also = f"TensorFlow does not know {protocol}:// either"
+            raise DataError(f"{text!r} cannot be opened: {error}. {also}.") from None
     try:
         return UPath(text)
     except (OSError, ValueError, ImportError) as error:
@@ -145,7 +138,7 @@ def entries(folder: Any) -> list[tuple[Any, bool]]:
             listed = folder.fs.ls(folder.path, detail=True)
         except (OSError, ValueError) as error:
             raise DataError(f"{str(folder)!r} cannot be listed: {_reason(error)}.") from None
-        names = {_last(item["name"]): item["type"] == "directory" for item in listed}
+        names = {item["name"].rstrip("/").rpartition("/")[2]: item["type"] == "directory" for item in listed}
         found = [(folder / name, is_folder) for name, is_folder in names.items() if name]
     return sorted((item for item in found if not item[0].name.startswith(".")), key=lambda item: item[0].name)
 
@@ -153,12 +146,9 @@ def entries(folder: Any) -> list[tuple[Any, bool]]:
 def files_below(folder: Any) -> list[tuple[str, Any]]:
     """All files in a folder and the folders in it: names relative to it (sorted), and paths. Hidden files are skipped."""
     if not is_remote(folder):
-        names = (
-            os.path.relpath(os.path.join(where, file), folder)
-            for where, _, files in os.walk(folder, followlinks=True)
-            for file in files
-        )
-        return [(name, folder / name) for name in sorted(names) if not os.path.basename(name).startswith(".")]
+        found_here = ((where, file) for where, _, files in os.walk(folder, followlinks=True) for file in files)
+        names = (os.path.relpath(os.path.join(where, file), folder) for where, file in found_here if file[0] != ".")
+        return [(name, folder / name) for name in sorted(names)]
     found = []
     for path, is_folder in entries(folder):
         if is_folder:
@@ -185,17 +175,11 @@ def is_folder(path: Any) -> bool:
 
 
 def beside(path: Any, ending: str) -> Any:
-    """The path of a file whose name has an ending more."""
     return path.with_name(path.name + ending)
 
 
 def read_bytes(path: Any) -> bytes:
-    """The contents of a file.
-
-    Raises:
-        FileNotFoundError: there is none.
-        OSError: it cannot be read.
-    """
+    """The contents of a file; raises FileNotFoundError or another OSError."""
     if not is_remote(path):
         return bytes(path.read_bytes())
     try:
@@ -204,6 +188,16 @@ def read_bytes(path: Any) -> bytes:
         raise
     except Exception as error:  # each file system has its own, a zip file's missing member is a KeyError
         raise OSError(None, _reason(error)) from None
+
+
+def read_text(path: Any, what: str) -> str:
+    """The UTF-8 text of a file; `what` names it in errors."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{what} cannot be read: {reason_of(error)}.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{what} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
 
 
 def reason_of(error: OSError) -> str:
@@ -271,7 +265,3 @@ class RemoteBytes:
             return bytes(self._fs.cat_file(self._path, start=start, end=stop))
         except Exception as error:
             raise DataError(f"{self._shown!r} cannot be read: {_reason(error)}.") from None
-
-
-def _last(name: str) -> str:
-    return name.rstrip("/").rpartition("/")[2]

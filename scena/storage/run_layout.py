@@ -66,31 +66,21 @@ class RunPaths(NamedTuple):
 
     @property
     def best(self) -> Path:
-        """The export of the best model."""
         return self.bests / BEST
 
     @property
     def export(self) -> Path:
-        """The export of the last model."""
         return self.exports / EXPORT
 
     @property
     def tensorboard(self) -> Path:
-        """The folder of TensorBoard's event files."""
         return self.logs / TENSORBOARD
 
 
 def run_paths(directory: Path, params: Any) -> RunPaths:
-    """The paths of a run. Relative ones in its parameters are inside its directory, and move with it.
-
-    Args:
-        directory: the run's directory.
-        params: the trainer's parameters, built or as stored.
-    """
-    stored = isinstance(params, Mapping)
-    checkpoint, logs, exports, bests = (
-        (params.get if stored else params.__getattribute__)(name) for name in DIRECTORIES
-    )
+    """The paths of a run. Relative ones in its parameters (built or stored) are inside its directory, and move with it."""
+    get = params.get if isinstance(params, Mapping) else params.__getattribute__
+    checkpoint, logs, exports, bests = map(get, DIRECTORIES)
     return RunPaths(
         directory,
         directory / (checkpoint or CHECKPOINTS),

@@ -1,7 +1,7 @@
 """Named arrays as one safetensors file, laid out in memory that is allocated once.
 
-The safetensors package reads the files. Writing is ours: the package copies every array into fresh memory first, and page faults
-make that several times slower than a copy into memory that is there already (docs/decisions/0030).
+The safetensors package reads the files. Writing is ours: the package copies every array into fresh memory first, and page faults make
+that several times slower than a copy into memory that exists already (docs/decisions/0030).
 """
 
 import json
@@ -31,7 +31,7 @@ _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
 class TensorBuffer:
-    """Memory that holds the content of a tensor file. Fill it again and again: it is allocated anew only if the layout changes."""
+    """Memory that holds the content of a tensor file. Fill it again and again: it is allocated again only if the layout changes."""
 
     def __init__(self) -> None:
         self._memory: Array = np.empty(0, np.uint8)
@@ -56,33 +56,30 @@ class TensorBuffer:
             self._memory = np.empty(start + offset, np.uint8)
             self._memory.fill(0)
         self._memory[:start] = np.frombuffer(struct.pack("<Q", len(text)) + text, np.uint8)
-        self._places = [
-            self._memory[start + item["data_offsets"][0] : start + item["data_offsets"][1]] for item in header.values()
-        ]
+        bounds = (item["data_offsets"] for item in header.values())
+        self._places = [self._memory[start + first : start + last] for first, last in bounds]
         self._layout = layout
 
     def fill(self, arrays: Mapping[str, Array]) -> None:
         """Copies the arrays in; large ones with two threads."""
         self.reserve(arrays)
-        pieces: list[tuple[Array, Array]] = []
+        chunks: list[tuple[Array, Array]] = []
         for place, array in zip(self._places, arrays.values(), strict=True):
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             for start in range(0, flat.nbytes, _CHUNK):
-                pieces.append((place[start : start + _CHUNK], flat[start : start + _CHUNK]))
+                chunks.append((place[start : start + _CHUNK], flat[start : start + _CHUNK]))
         if self._memory.nbytes < _SECOND_THREAD_FROM:
-            _copy(pieces)
+            _copy(chunks)
             return
-        other = self._second.submit(_copy, pieces[1::2])
-        _copy(pieces[::2])
+        other = self._second.submit(_copy, chunks[1::2])
+        _copy(chunks[::2])
         other.result()
 
     @property
     def nbytes(self) -> int:
-        """The size of the file."""
         return self._memory.nbytes
 
     def checksum(self) -> str:
-        """The checksum of the file."""
         return checksum(self._memory)
 
     def write(self, path: Path) -> None:
@@ -95,12 +92,7 @@ class TensorBuffer:
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
-    """Reads a tensor file.
-
-    Raises:
-        ValueError: the file is damaged, or is none.
-        OSError: it cannot be read.
-    """
+    """Reads a tensor file; raises ValueError if it is damaged, OSError if it cannot be read."""
     import ml_dtypes  # noqa: F401  (makes numpy know bfloat16)
 
     data = path.read_bytes()
@@ -124,6 +116,6 @@ def _type_name(name: str, array: Array) -> str:
         raise ValueError(f"{name} has the type {array.dtype.name}, which a checkpoint cannot store") from None
 
 
-def _copy(pieces: list[tuple[Array, Array]]) -> None:
-    for place, source in pieces:
+def _copy(chunks: list[tuple[Array, Array]]) -> None:
+    for place, source in chunks:
         np.copyto(place, source)

@@ -87,15 +87,12 @@ class OpenFile(io.RawIOBase):
         self._reads = "r" in mode
 
     def readable(self) -> bool:
-        """Whether it is open to be read."""
         return self._reads
 
     def writable(self) -> bool:
-        """Whether it is open to be written."""
         return not self._reads
 
     def seekable(self) -> bool:
-        """One that is read can go anywhere."""
         return self._reads
 
     def readinto(self, buffer: Any) -> int:
@@ -105,22 +102,19 @@ class OpenFile(io.RawIOBase):
         return len(data)
 
     def write(self, data: Any) -> int:
-        """Appends."""
+        """Appends to the file."""
         self._file.write(bytes(data))
         return len(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to a place."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._file.tell(), io.SEEK_END: self._file.size()}[whence]
         self._file.seek(base + offset)
         return int(base + offset)
 
     def tell(self) -> int:
-        """The place where it is."""
         return int(self._file.tell())
 
     def close(self) -> None:
-        """Closes the file; what was written is complete."""
         if not self.closed:
             self._file.close()
         super().close()

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 
 from scena.backends.base import backend
-from scena.data.batch import Batch, Cursor
 from scena.data.pipeline import DataPipeline
+from scena.data.sample import Batch, Cursor
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import explaining_step, not_finite

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from scena.data.image.augment.params import ImagePipelineParams
+from scena.data.image.params import ImagePipelineParams
 from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
 from scena.data.sources.params import NamedDataSetParams, SplitSourceParams
 from scena.params import Params, param

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from scena.data.batch import Cursor
 from scena.data.pipeline import DataPipeline
+from scena.data.sample import Cursor
 from scena.model.state.layer_state import Layers
 from scena.storage.code_fingerprints import Fingerprints
 from scena.storage.run_layout import RunPaths, run_paths

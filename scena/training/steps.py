@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from scena.backends.base import Arrays
-from scena.data.batch import Batch, Cursor
-from scena.data.pipeline import DataPipeline
-from scena.data.stream import BatchStream
+from scena.data.pipeline import BatchStream, DataPipeline
+from scena.data.sample import Batch, Cursor
 
 LONGEST_BLOCK = 32
 BLOCK_SECONDS = 0.05

@@ -21,14 +21,14 @@ CHECKS = [
         "class UsesArray(Points):\n    def __getitem__(self, index): return SHARED[index]"
     ),
     (
-        "from scena.data.engines.workers.notebook import notebook_module\n"
+        "from scena.data.engines.workers.config import notebook_module\n"
         "try:\n    notebook_module(['UsesArrayParams', 'UsesArray'])\nexcept Exception as error:\n    print(error)"
     ),
     # the last definition counts, and whatever else the notebook does is not repeated
     "from pathlib import Path as Folder\nprint('once')\ndef helper(): return 1",
     "def helper(): return Folder('two')",
     (
-        "import sys\nfrom scena.data.engines.workers.notebook import notebook_path\nname = notebook_module(['helper'])\n"
+        "import sys\nfrom scena.data.engines.workers.config import notebook_path\nname = notebook_module(['helper'])\n"
         "print((Folder(notebook_path()[0]) / f'{name}.py').read_text())"
     ),
 ]

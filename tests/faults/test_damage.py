@@ -13,8 +13,8 @@ import pytest
 from scena import Sample
 from scena.data.image.statistics import parse_info
 from scena.data.params import PipelineMode
-from scena.data.records.files import RecordFile, ShardWriter, index_path
-from scena.data.records.writing import write_json
+from scena.data.records.files import RecordFile, index_path
+from scena.data.records.writing import ShardWriter, write_json
 from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
 from scena.errors import CheckpointError, DataError, ScenarioError
 from scena.evaluation.dump import DumpError, DumpWriter, read_dump
@@ -245,7 +245,7 @@ def test_a_cache_never_gives_other_samples(
             assert read() == expected
         except DataError as error:
             assert f"The cache {path} is damaged (sample " in str(error)
-    assert "is damaged, or that of something else: it is made anew" in caplog.text
+    assert "is damaged, or that of something else: it is made again" in caplog.text
     path.write_bytes(other.read_bytes())
     assert not is_complete(path)
 

@@ -18,13 +18,13 @@ import pytest
 from scena.commands.main import main
 from scena.data.image.statistics import read_info
 from scena.data.params import PipelineMode
-from scena.data.records.files import RecordFile, ShardWriter, index_path
-from scena.data.records.record_set import RecordSet
-from scena.data.records.schema import Schema
+from scena.data.records.files import RecordFile, index_path
+from scena.data.records.record_set import RecordSet, find_schema
+from scena.data.records.writing import ShardWriter
 from scena.data.resource import Resource, resolve_resources
 from scena.data.sources.arrays import load_array
 from scena.data.sources.params import RowGeneratorParams
-from scena.data.sources.rows import RowGenerator
+from scena.data.sources.text_files import RowGenerator
 from scena.errors import ScenaError
 from scena.evaluation.dump import DumpWriter, read_dump, read_header
 from scena.experiments.sheets.files import read_sheet
@@ -85,10 +85,14 @@ JSON: dict[str, Make] = {
 }
 
 
+def read_schema(path: Path) -> Any:
+    return find_schema([path])
+
+
 JSON_READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "description": ("scenario.json", read_description),
     "run": ("trainer_params.json", lambda path: read_run(path.parent)),
-    "schema": ("schema.json", Schema.read),
+    "schema": ("schema.json", read_schema),
     "info": ("info.json", read_info),
     "ledger": ("1.json", lambda path: RunRegistry(path.parent).read("1")),
     "dump": ("x.jsonl", lambda path: list(read_dump(path))),
@@ -135,7 +139,7 @@ SCHEMAS: dict[str, Any] = {
 def test_schemas(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "schema.json"
     path.write_text(json.dumps(SCHEMAS[kind]))
-    check(path, Schema.read)
+    check(path, read_schema)
 
 
 @pytest.mark.parametrize("depth", [100, 400, 1000])
@@ -144,9 +148,9 @@ def test_nested_schemas(tmp_path: Path, depth: int) -> None:
     inside = '{"kind":"dict","items":[["a",' * depth + json.dumps(LEAF) + "]]}" * depth
     path.write_text(f'{json.dumps(SCHEMA)[:-1]}, "structure": {inside}}}')
     if depth == 100:
-        assert len(Schema.read(path).leaves) == 1
+        assert len(read_schema(path).leaves) == 1
     else:
-        check(path, Schema.read)
+        check(path, read_schema)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ for module_name in sys.argv[1:]:
             found = {name: getattr(thing, name) for name in members(thing) if not overrides(thing, name)}
             silent = [name for name, member in found.items() if not is_documented(member) and not is_trivial(member)]
             undocumented += [f"{module_name}.{name}.{member}" for member in silent]
-        elif inspect.isfunction(thing) and not is_documented(thing):
+        elif inspect.isfunction(thing) and not is_documented(thing) and not is_trivial(thing):
             undocumented.append(f"{module_name}.{name}")
 
 for cls in subclasses(Params):

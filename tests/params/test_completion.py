@@ -61,9 +61,9 @@ def test_after_a_bool_both_a_value_and_a_flag_may_come() -> None:
 PROGRAM = """
 #!{python}
 # PYTHON_ARGCOMPLETE_OK
-import sys
+import os, sys
 sys.path.insert(0, {root!r})
-from scena.params.cli.completion import complete, is_asked
+from scena.params.cli.completion import complete
 from scena.params import flag_completions
 from tests.params.trees import Root
 
@@ -72,7 +72,7 @@ def suggest(before, beginning):
         return ["train", "resume"]
     return flag_completions(Root(), before[1:], beginning)
 
-if is_asked():
+if "_ARGCOMPLETE" in os.environ:
     complete(suggest)
 print("not asked")
 """

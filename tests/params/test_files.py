@@ -197,7 +197,7 @@ ERRORS = [
     ("model:\n  graph:\n    nodes: 3", "runs.yaml:3: model.graph.nodes does not exist for model.graph CNN; MLP has it: model.graph: MLP"),
     ("trainer: {}\nmodle:\n  graph: CNN", "runs.yaml:2: modle does not exist; did you mean model?"),
     ("modle:\n  graph: CNN", "runs.yaml:1: modle does not exist (did you mean model?)"),
-    ("one: {trainer: {}}\ntwo: {}", "runs.yaml: no key at its top level is a parameter, so its keys are names of sets: choose one with --config_set, one of one, two"),
+    ("one: {trainer: {}}\ntwo: {}", "runs.yaml: no top-level key is a parameter, so its keys are names of sets. Choose one with --config_set: one, two"),
     ("model:\n  graph: {class: CMN}", "runs.yaml:2: model.graph: unknown BackendParams 'CMN' (did you mean CNN?); choose from: CNN, MLP"),
     ("model:\n  graph: [CNN]", "runs.yaml:2: model.graph: expected one of CNN, MLP, received ['CNN']"),
     ("trainer:\n  epochs: 3.5", "runs.yaml:2: trainer.epochs: expected a whole number, received 3.5"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scena.params import ParamsError, load
-from scena.params.files.sets import add_set, list_sets
+from scena.params.files.files import add_set, list_sets
 from tests.params.trees import Root
 
 SETS = """\

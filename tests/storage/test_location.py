@@ -13,9 +13,8 @@ import pytest
 
 from scena.commands.main import main
 from scena.data import DataError, DataPipelineParams, PipelineMode
-from scena.data.image.augment.params import ImageDataParams
 from scena.data.image.database import ImageData
-from scena.data.image.params import WriteImagesParams
+from scena.data.image.params import ImageDataParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import RecordSet

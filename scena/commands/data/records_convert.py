@@ -131,8 +131,7 @@ def _of_dataset(options: ConvertOptions) -> dict[str, Any]:
 
 def _write(sources: dict[str, Any], options: ConvertOptions) -> None:
     """A new data set appears as a whole; to a folder that is there already, splits are added one by one."""
-    from scena.data.records.files import unwritable
-    from scena.data.records.writing import parse_shard
+    from scena.data.records.writing import parse_shard, unwritable
     from scena.storage.durable import replace_directory
     from scena.storage.location import is_remote, located
 

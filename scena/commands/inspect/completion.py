@@ -10,8 +10,8 @@ from scena.params import Params, ParamsError, flag_completions, param, parse_opt
 from scena.params.cli.command_line import is_flag, takes_many
 from scena.params.cli.completion import FILES, complete, shell_code
 from scena.params.cli.help import value_choices
-from scena.params.cli.settable import Index
 from scena.params.declare import Field
+from scena.params.settable import Index
 from scena.params.tree import default_raw
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
 

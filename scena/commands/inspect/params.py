@@ -90,17 +90,16 @@ def _shown(parsed: Parsed[Any], default: Any, options: ShowOptions, name: str) -
 
 def _origins(parsed: Parsed[Any]) -> str:
     """A line for each value: its flag, what it is, who set it."""
-    from scena.params.cli.settable import Index
     from scena.params.cli.words import to_words
     from scena.params.files.dump import has_choice
-    from scena.params.type_kinds import LEAF, PARAMS
+    from scena.params.settable import Index
 
     rows: list[tuple[str, str, str]] = []
     for node in Index(parsed.raw, type(parsed.params)).nodes:
         if node.hidden:
             continue
-        if node.kind.form == LEAF:
+        if node.kind.form == "leaf":
             rows.append((f"--{node.name}", " ".join(to_words(node.value, node.hint)), parsed.origins[node.name]))
-        elif node.kind.form == PARAMS and node.value and node.field and has_choice(node.kind, node.field):
+        elif node.kind.form == "params" and node.value and has_choice(*node.choice):
             rows.append((f"--{node.name}", node.value["class"], parsed.origins[node.name]))
     return text_table(rows)

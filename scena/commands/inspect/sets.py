@@ -44,7 +44,7 @@ class Sets(Command):
 
 
 def _list(files: list[str]) -> None:
-    from scena.params.files.sets import list_sets
+    from scena.params.files.files import list_sets
 
     for path in files:
         sets = list_sets(path)
@@ -60,7 +60,7 @@ def _list(files: list[str]) -> None:
 
 def _save(path: Path, name: str, directory: Path, explicit: str | None) -> None:
     from scena.errors import ScenarioError
-    from scena.params.files.sets import add_set
+    from scena.params.files.files import add_set
     from scena.scenario.stored import read_training
 
     stored = next((directory / file for file in (PARAMS_FILE, EXPORT_FILE) if (directory / file).is_file()), None)

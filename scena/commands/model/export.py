@@ -12,7 +12,7 @@ from scena.params.declare import short_name
 from scena.prediction.params import ExportFormatParams, Quantize
 
 if TYPE_CHECKING:
-    from scena.data.batch import Arrays
+    from scena.data.sample import Arrays
     from scena.prediction.formats.conversion import Conversion
 
 

@@ -6,18 +6,13 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scena.data.batch import Cursor
-from scena.data.engines.automatic import MAX_PROCESSES, usable_cores
 from scena.data.engines.in_process import InProcessEngine
-from scena.data.engines.workers.engine import ParallelEngine
-from scena.data.engines.workers.notebook import NotImportableError
+from scena.data.engines.parallel import ParallelEngine, samples_of, usable_cores, workers_per_core
 from scena.data.processor import Step, takes_rng
-from scena.data.sample import Sample
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
 from scena.errors import DataError
@@ -77,7 +72,7 @@ def _fill(context: PipelineContext, count: int, descriptor: int, progress: Progr
     start = reported = time.monotonic()
     done = 0
     try:
-        for sample in _samples(prefix):
+        for sample in samples_of(_engine(prefix)):
             writer.add(sample)
             done += 1
             now = time.monotonic()
@@ -93,28 +88,13 @@ def _fill(context: PipelineContext, count: int, descriptor: int, progress: Progr
     logger.info("Processed %d %s samples %s in %.1f s.", done, context.mode.value, what, time.monotonic() - start)
 
 
-def _samples(prefix: PipelineContext) -> Iterator[Sample]:
-    engine = _workers(prefix)
-    if engine is not None:
-        with closing(engine):
-            yield from engine.samples()
-        return
-    for chunk, _ in InProcessEngine(prefix).chunks(Cursor(), repeat=False):
-        yield from chunk.samples
-
-
-def _workers(prefix: PipelineContext) -> ParallelEngine | None:
+def _engine(prefix: PipelineContext) -> ParallelEngine | InProcessEngine:
     """Workers as `num_processes` asks for; by default one per core where that pays and is possible."""
     processes = prefix.pipeline.num_processes
-    if processes is not None:
-        return ParallelEngine(prefix, processes) if processes else None
-    if not _worth_processes(prefix):
-        return None
-    try:
-        return ParallelEngine(prefix, min(MAX_PROCESSES, usable_cores()))
-    except NotImportableError as error:
-        logger.info("The samples are prepared in this process: %s", error)
-        return None
+    if processes:
+        return ParallelEngine(prefix, processes)
+    workers = workers_per_core(prefix) if processes is None and _worth_processes(prefix) else None
+    return workers or InProcessEngine(prefix)
 
 
 def _worth_processes(prefix: PipelineContext) -> bool:
@@ -123,8 +103,8 @@ def _worth_processes(prefix: PipelineContext) -> bool:
     if prefix.main_source or total is None or usable_cores() < 2:
         return False
     start, count = time.perf_counter(), 0
-    for chunk, _ in InProcessEngine(prefix).chunks(Cursor(), repeat=False):
-        count += len(chunk.samples)
+    for samples in InProcessEngine(prefix).groups():
+        count += len(samples)
         if count >= TRIED_SAMPLES or time.perf_counter() - start > TRIED_SECONDS:
             break
     return (time.perf_counter() - start) / max(1, count) * total > WORTH_SECONDS
@@ -133,7 +113,11 @@ def _worth_processes(prefix: PipelineContext) -> bool:
 def _build(context: PipelineContext, count: int, path: Path, progress: Progress | None) -> None:
     identity = path.name.partition("-")[0]
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    descriptor = _new_file(partial)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
     try:
         try:
             _fill(context, count, descriptor, progress, path.name)
@@ -148,14 +132,6 @@ def _build(context: PipelineContext, count: int, path: Path, progress: Progress 
             old.unlink(missing_ok=True)
 
 
-def _new_file(path: Path) -> int:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise DataError(f"Cannot write into the folder of the cache, {path.parent}: {error.strerror}.") from error
-
-
 def _cache_file(context: PipelineContext, count: int, folder: Path) -> Path:
     """The name contains a hash of what the samples depend on: parameters, code, and the fingerprint of the source's files."""
     steps = context.steps[:count]
@@ -168,9 +144,8 @@ def _cache_file(context: PipelineContext, count: int, folder: Path) -> Path:
         "files": source.fingerprint(),
         "processors": [_tree(one) for one in params],
         "data": _tree(context.data),
-        "limit": [context.pipeline.limit, context.seed]
-        if context.pipeline.limit
-        else None,  # the seed chooses the samples
+        # the seed chooses the samples of a limit
+        "limit": [context.pipeline.limit, context.seed] if context.pipeline.limit else None,
         "code": [_code(type(source)), *(_code(type(one).implementation()) for one in params)],
     }
     depends["data"].pop("pre_proc", None)
@@ -200,10 +175,8 @@ def _code(cls: type) -> list[str]:
         elif (cells := notebook_code(base)) is not None:
             files += [f"{name} {own}" for name, own in cells.items()]
         else:
-            raise DataError(
-                f"A cache of {base.__name__} could not detect changes of its code, because its source is not known. "
-                "Put it into a module, or remove cache_dir."
-            )
+            problem = f"The source of {base.__name__} is not known, so a cache could not detect changes of its code"
+            raise DataError(f"{problem}. Put it into a module, or remove cache_dir.")
     return files
 
 

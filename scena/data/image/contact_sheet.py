@@ -49,12 +49,12 @@ def contact_sheet(images: Sequence[tuple[Any, str]], *, columns: int = 8, size: 
     sheet = Image.new("RGB", (columns * (size + 4) + 4, rows * (size + _TEXT + 4) + 4), "white")
     draw = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(10)
-    for place, (data, text) in enumerate(images):
+    for number, (data, text) in enumerate(images):
         image = open_image(data)
         scale = size / max(image.size)
         image = image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))))
-        left = 4 + place % columns * (size + 4)
-        top = 4 + place // columns * (size + _TEXT + 4)
+        left = 4 + number % columns * (size + 4)
+        top = 4 + number // columns * (size + _TEXT + 4)
         sheet.paste(image, (left + (size - image.width) // 2, top + (size - image.height) // 2))
         draw.text((left, top + size), text[: size // 5], fill="black", font=font)
     return sheet
@@ -68,4 +68,4 @@ def save_sheet(sheet: Any, path: Path) -> None:
     except OSError as error:
         raise DataError(f"The image {str(path)!r} cannot be written: {reason_of(error)}.") from None
     except ValueError:
-        raise DataError(f"The ending of the name is the format, for example .png. Received: {str(path)!r}.") from None
+        raise DataError(f"The name must end with a format, for example .png. Received: {str(path)!r}.") from None

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scena.data.database import DataBase
-from scena.data.image.augment.params import (
+from scena.data.image.params import (
     AugmentParams,
     DecodeImageParams,
     ImageDataParams,
@@ -38,11 +38,8 @@ class ImageData(DataBase[P]):
 
     def processors(self, pipeline_params: DataPipelineParams) -> DataProcessorPipelineParams:
         """The data's own processors, then decoding and augmentation."""
-        groups = [
-            *(sequence.replace() for sequence in self.params.pre_proc.sequences()),
-            self.image_processors(pipeline_params),
-        ]
-        return ComposedProcessorPipelineParams(groups=groups)
+        own = [sequence.replace() for sequence in self.params.pre_proc.sequences()]
+        return ComposedProcessorPipelineParams(groups=[*own, self.image_processors(pipeline_params)])
 
     def image_processors(self, pipeline_params: DataPipelineParams) -> SequentialProcessorPipelineParams:
         """Decoding, the operations of the pipeline, and the size that the model takes."""

@@ -3,7 +3,7 @@
 import io
 import math
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -12,7 +12,7 @@ from scena.errors import DataError
 from scena.storage.location import read_bytes, reason_of
 
 KEPT_FORMATS = ("JPEG", "PNG")
-"""What all readers of records decode alike; anything else is converted to PNG."""
+"""All readers of records decode these alike; anything else is converted to PNG."""
 COUNTED_PIXELS = 1 << 15
 _ORIENTATION = 0x0112
 _PNG_DEPTH = 24  # the byte with the bits of a sample
@@ -22,36 +22,22 @@ class UnreadableImageError(DataError):
     """A file that is not an image, or not a whole one."""
 
 
-class PreparedImage:
-    """An image for a record.
+class PreparedImage(NamedTuple):
+    """An image for a record."""
 
-    Attributes:
-        data: the encoded image.
-        height, width: its size.
-        histogram: how often each of 256 values occurs, for each channel.
-        changes: what was done to it; empty if the bytes are those of the file.
-    """
-
-    __slots__ = ("changes", "data", "height", "histogram", "width")
-
-    def __init__(self, data: bytes, height: int, width: int, histogram: list[int], changes: list[str]) -> None:
-        self.data = data
-        self.height = height
-        self.width = width
-        self.histogram = histogram
-        self.changes = changes
+    data: bytes
+    height: int
+    width: int
+    histogram: list[int]
+    """How often each of 256 values occurs, for each channel."""
+    changes: list[str]
+    """What was done to it; empty if the bytes are those of the file."""
 
 
 def prepare_image(path: Any, params: ImagePreparationParams, statistics: bool = True) -> PreparedImage:
-    """Reads, checks and (if need be) changes one image file.
+    """Reads, checks and (if need be) changes one image file; counts its values only for `statistics`.
 
-    Args:
-        path: the file.
-        params: what to do.
-        statistics: count the values for the histogram.
-
-    Raises:
-        UnreadableImageError: with the reason, without the name.
+    Raises UnreadableImageError with the reason, without the name.
     """
     try:
         data = read_bytes(path)
@@ -76,7 +62,7 @@ def prepare_data(data: bytes, params: ImagePreparationParams, statistics: bool =
 
 
 def _formats(data: bytes) -> list[str] | None:
-    """The format that the first bytes stand for: trying one after the other takes a tenth of the time of decoding."""
+    """The format that the first bytes stand for: trying all formats takes a tenth of the time of decoding."""
     if data[:2] == b"\xff\xd8":
         return ["JPEG"]
     return ["PNG"] if data[:8] == b"\x89PNG\r\n\x1a\n" else None
@@ -98,7 +84,7 @@ def _prepared(data: bytes, image: Any, params: ImagePreparationParams, statistic
             image.load()
             return PreparedImage(data, full_size[1], full_size[0], [], changes)
         _decode_smaller(image, params)
-    image.decodermaxblock = len(data)  # all at once: each piece takes Python's lock, for which other threads wait
+    image.decodermaxblock = len(data)  # all at once: each block takes Python's lock, for which other threads wait
     image.load()
     if orientation in range(2, 9):
         image = ImageOps.exif_transpose(image)
@@ -154,7 +140,7 @@ def _decode_smaller(image: Any, params: ImagePreparationParams) -> None:
 
 
 def to_eight_bits(image: Any) -> Any:
-    """A 16-bit, 32-bit or float image as 8 bits: the high byte; floats are taken to lie between 0 and 1, or 0 and 255."""
+    """A 16-bit, 32-bit or float image as 8 bits: the high byte; floats are assumed to lie between 0 and 1, or 0 and 255."""
     if image.mode in ("L", "LA", "RGB", "RGBA", "P", "1"):
         return image  # Pillow reads 16-bit colour as 8 bits
     import numpy as np
@@ -193,11 +179,11 @@ def _processed(image: Any, full_size: tuple[int, int], params: ImagePreparationP
 
 
 def _resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | None = None) -> Any:
-    """Scaled; making smaller, Pillow's Hamming filter looks like the bicubic one and takes little more than half its time."""
+    """Scaled. For smaller images Pillow's Hamming filter looks like the bicubic one, and takes little more than half its time."""
     width, height = (box[2] - box[0], box[3] - box[1]) if box else image.size
     smaller = size[0] <= width and size[1] <= height
-    way = Image.Resampling.HAMMING if smaller else Image.Resampling.BICUBIC
-    return _colours(image).resize(size, way, box=box, reducing_gap=2.0)
+    method = Image.Resampling.HAMMING if smaller else Image.Resampling.BICUBIC
+    return _colours(image).resize(size, method, box=box, reducing_gap=2.0)
 
 
 def _colours(image: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Mean and standard deviation of the channels of images, exactly, from histograms."""
+"""The info of a data set of images, and the mean and standard deviation of their channels, exactly, from histograms."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ _TOGETHER = 64
 
 
 class ChannelStatistics:
-    """Adds up histograms of 256 values for each of three channels."""
+    """Sums histograms of 256 values for each of three channels."""
 
     def __init__(self) -> None:
         self._counts = np.zeros((3, 256), np.int64)
@@ -41,11 +41,24 @@ class ChannelStatistics:
         mean = (self._counts @ _VALUES) / pixels
         squares = (self._counts @ (_VALUES * _VALUES)) / pixels
         std = np.sqrt(np.maximum(squares - mean * mean, 0))
-        return {
-            "mean": [round(float(value) / 255, 8) for value in mean],
-            "std": [round(float(value) / 255, 8) for value in std],
-            "pixels": int(pixels[0]),
-        }
+        shares = ([round(float(value) / 255, 8) for value in values] for values in (mean, std))
+        return {**dict(zip(("mean", "std"), shares, strict=True)), "pixels": int(pixels[0])}
+
+
+def image_info(name: str, classes: list[str], splits: dict[str, Any], sizes: list[tuple[int, int]],
+               statistics: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
+    """The content of an info file; `sizes` are the heights and widths of all images."""
+    heights, widths = zip(*sizes, strict=True) if sizes else ((), ())
+    ranges = {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]} if sizes else {}
+    return {
+        "format": "scena-images",
+        "version": 1,
+        "name": name,
+        "classes": classes,
+        "splits": splits,
+        "sizes": ranges,
+        "statistics": statistics,
+    }
 
 
 def read_info(path: Any) -> dict[str, Any]:
@@ -74,13 +87,13 @@ def parse_info(text: bytes, file: str) -> dict[str, Any]:
 
 
 def _names_classes(classes: Any, splits: Any) -> bool:
-    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+    if (
+        not isinstance(classes, list)
+        or not isinstance(splits, dict)
+        or not all(isinstance(name, str) for name in classes)
+    ):
         return False
-    counts = (
-        [split.get("classes") if isinstance(split, dict) else None for split in splits.values()]
-        if isinstance(splits, dict)
-        else [None]
-    )
+    counts = [split.get("classes") if isinstance(split, dict) else None for split in splits.values()]
     return all(isinstance(count, dict) and count.keys() >= set(classes) for count in counts)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from scena.data.image.listing import FoundImages, ImageEntry, in_order, split_name
+from scena.data.image.params import ImagePlacesParams
 from scena.errors import DataError
-from scena.storage.location import located, protocol_of, read_bytes, reason_of
+from scena.storage.location import located, protocol_of, read_text
 
 _LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target")
 _SPLIT_NAMES = ("split", "subset", "partition")
@@ -22,72 +23,53 @@ class _Row(NamedTuple):
     split: str
 
 
-def images_in_table(
-    file: Any,
-    *,
-    folder: Any = None,
-    delimiter: str | None = None,
-    header: bool = True,
-    path_column: str | None = None,
-    label_column: str | None = None,
-    split_column: str | None = None,
-) -> FoundImages:
-    """The images that a CSV or TSV file lists with their labels.
-
-    Args:
-        file: a table with a column of paths, one of labels, and perhaps one of splits.
-        folder: what relative paths start from; default: the folder of the table.
-        delimiter: what separates columns; default: a tab in .tsv files, else a comma.
-        header: the first line names the columns.
-        path_column, label_column, split_column: their names, or their numbers from 0; default: the first, the one named
-            label or class (or the second of two), and the one named split.
-    """
-    table = located(file)
-    base = located(folder) if folder is not None else table.parent
-    left_out: list[tuple[str, str]] = []
+def images_in_table(params: ImagePlacesParams) -> FoundImages:
+    """The images that a CSV or TSV file lists with their labels."""
+    table = located(params.csv)
+    base = located(params.images) if params.images is not None else table.parent
+    skipped: list[tuple[str, str]] = []
     chosen: dict[str, _Row] = {}
-    rows, has_splits, first = _rows(table, delimiter, header, path_column, label_column, split_column)
+    rows, has_splits, first = _rows(table, params)
     if first and "\0" not in first and _joined(base, first).is_file():
         raise DataError(
-            f"The first line of {str(table)!r} names an image, {first!r}, and not columns, so that image would be lost. Say header=False."
+            f"The first line of {str(table)!r} names an image, {first!r}, and not columns, so that image would be lost. Set header=False."
         )
     for row in rows:
         known = chosen.get(row.path)
         if "\0" in row.path:
-            left_out.append((f"line {row.line}", "its path has a NUL character"))
+            skipped.append((f"line {row.line}", "its path has a NUL character"))
         elif not row.path:
-            left_out.append((f"line {row.line}", "the table gives no path"))
+            skipped.append((f"line {row.line}", "the table gives no path"))
         elif not row.label:
-            left_out.append((row.path, f"line {row.line} of the table gives no label"))
+            skipped.append((row.path, f"line {row.line} of the table gives no label"))
         elif known is not None and known.label != row.label:
             raise DataError(
                 f"{str(table)!r} lists {row.path!r} twice with different labels: {known.label!r}, and {row.label!r} in line "
                 f"{row.line}. An image has one label; several are not supported yet."
             )
         elif known is not None and known.split != row.split:
-            raise DataError(
-                f"{str(table)!r} lists {row.path!r} in two splits: {known.split!r}, and {row.split!r} in line {row.line}."
-            )
+            where = f"{known.split!r}, and {row.split!r} in line {row.line}"
+            raise DataError(f"{str(table)!r} lists {row.path!r} in two splits: {where}.")
         elif known is not None:
-            left_out.append((row.path, f"line {row.line} repeats it"))
+            skipped.append((row.path, f"line {row.line} repeats it"))
         elif has_splits and not row.split:
-            left_out.append((row.path, f"line {row.line} of the table gives no split"))
+            skipped.append((row.path, f"line {row.line} of the table gives no split"))
         else:
             chosen[row.path] = row
     if not chosen:
         raise DataError(
-            f"{str(table)!r} lists no image with a label. Are its columns separated by another character (delimiter)?"
+            f"{str(table)!r} lists no image with a label. Does another character separate columns (delimiter)?"
         )
     classes = sorted({row.label for row in chosen.values()}, key=_natural)
     _refuse_several_labels(table, classes)
-    number = {name: place for place, name in enumerate(classes)}
+    number = {name: index for index, name in enumerate(classes)}
     images = [ImageEntry(_joined(base, row.path), row.path, number[row.label]) for row in chosen.values()]
     images.sort(key=lambda entry: (entry.label, entry.name))
     splits: dict[str, list[ImageEntry]] = {}
     if has_splits:
         for name in in_order(sorted({row.split for row in chosen.values()})):
             splits[name] = [entry for entry in images if chosen[entry.name].split == name]
-    return FoundImages(classes, images, left_out, splits)
+    return FoundImages(classes, images, skipped, splits)
 
 
 def _joined(base: Any, name: str) -> Any:
@@ -115,36 +97,27 @@ def _refuse_several_labels(table: Any, classes: list[str]) -> None:
             )
 
 
-def _rows(
-    table: Any,
-    delimiter: str | None,
-    header: bool,
-    path_column: str | None,
-    label_column: str | None,
-    split_column: str | None,
-) -> tuple[list[_Row], bool, str]:
+def _rows(table: Any, params: ImagePlacesParams) -> tuple[list[_Row], bool, str]:
     """The rows, whether they name splits, and what a header has in the column of the paths."""
-    delimiter = delimiter or ("\t" if table.suffix.lower() in (".tsv", ".tab") else ",")
-    try:
-        text = read_bytes(table).decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"The table {str(table)!r} cannot be read: {reason_of(error)}.") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"The table {str(table)!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+    text = read_text(table, f"The table {str(table)!r}")
+    delimiter = params.delimiter or ("\t" if table.suffix.lower() in (".tsv", ".tab") else ",")
     if len(delimiter) != 1:
         raise DataError(f"delimiter is one character. Received: {delimiter!r}.")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        names = [name.strip() for name in next(reader, [])] if header else None
+        names = [name.strip() for name in next(reader, [])] if params.header else None
         lines = [(reader.line_num, [value.strip() for value in row]) for row in reader if row]
     except csv.Error as error:
         raise DataError(f"Line {reader.line_num} of the table {str(table)!r} cannot be read: {error}.") from None
-    path = _column(table, names, path_column) if path_column is not None else 0
-    split = _split_place(table, names, split_column)
-    label = _label_place(table, names, label_column, {path, split}, (row for _, row in lines))
+    path = _column(table, names, params.path_column) if params.path_column is not None else 0
+    if params.split_column is not None:
+        split: int | None = _column(table, names, params.split_column)
+    else:
+        split = next((index for index, name in enumerate(names or []) if name.lower() in _SPLIT_NAMES), None)
+    label = _label_column(table, names, params.label_column, {path, split}, (row for _, row in lines))
 
-    def value(row: list[str], place: int | None) -> str:
-        return row[place] if place is not None and place < len(row) else ""
+    def value(row: list[str], index: int | None) -> str:
+        return row[index] if index is not None and index < len(row) else ""
 
     rows = []
     for line, row in lines:
@@ -153,32 +126,24 @@ def _rows(
     return rows, split is not None, value(names or [], path)
 
 
-def _split_place(table: Any, names: list[str] | None, wanted: str | None) -> int | None:
+def _label_column(table: Any, names: list[str] | None, wanted: str | None, taken: set[int | None],
+                  rows: Iterable[list[str]]) -> int:  # fmt: skip
     if wanted is not None:
         return _column(table, names, wanted)
-    return next((place for place, name in enumerate(names or []) if name.lower() in _SPLIT_NAMES), None)
-
-
-def _label_place(table: Any, names: list[str] | None, wanted: str | None, taken: set[int | None],
-                 rows: Iterable[list[str]]) -> int:  # fmt: skip
-    if wanted is not None:
-        return _column(table, names, wanted)
-    if names is None:
+    free = [index for index in range(len(names or [])) if index not in taken]
+    if names is None or not free:
         return 1
-    free = [place for place in range(len(names)) if place not in taken]
-    named = [place for place in free if names[place].lower() in _LABEL_NAMES]
+    named = [index for index in free if names[index].lower() in _LABEL_NAMES]
     if len(named) == 1 or len(free) == 1:
         return (named or free)[0]
-    if not free:
-        return 1
-    columns = ", ".join(names[place] for place in free[:6]) + (", …" if len(free) > 6 else "")
-    if all(row[place] in ("0", "1") for row in rows for place in free if place < len(row)):
+    columns = ", ".join(names[index] for index in free[:6]) + (", …" if len(free) > 6 else "")
+    if all(row[index] in ("0", "1") for row in rows for index in free if index < len(row)):
         raise DataError(
             f"{str(table)!r} has a column of 0 and 1 for each label ({columns}), as for images with several labels. An image has one "
             "label, whose name is in one column; several are not supported yet."
         )
     raise DataError(
-        f"{str(table)!r} has several columns beside the path: {columns}. Name the one with the labels (label_column)."
+        f"{str(table)!r} has several columns beside the path: {columns}. Name that of the labels (label_column)."
     )
 
 

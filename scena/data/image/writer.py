@@ -17,29 +17,22 @@ from PIL import Image
 from scena.data.image.listing import FoundImages, ImageEntry, as_report, find_images, printable
 from scena.data.image.params import ImagePreparationParams, Processing, WriteImagesParams
 from scena.data.image.prepare import PreparedImage, UnreadableImageError, prepare_image
-from scena.data.image.statistics import INFO_FILE, ChannelStatistics
-from scena.data.records.files import ShardWriter, make_folder, sync_folder
+from scena.data.image.statistics import INFO_FILE, ChannelStatistics, image_info
 from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
-from scena.data.records.writing import write_json
+from scena.data.records.writing import ShardWriter, make_folder, write_json
 from scena.errors import DataError
+from scena.storage.durable import put_in_place, sync
 from scena.storage.location import Location, check_writable, is_remote, located, remove_folder, send_folder
 
 logger = logging.getLogger("scena.data")
 
-IMAGE_SCHEMA = Schema(
-    {
-        "image": Leaf("image", "string", ()),
-        "label": Leaf("label", "int64", ()),
-        "height": Leaf("height", "int64", ()),
-        "width": Leaf("width", "int64", ()),
-        "name": Leaf("name", "string", ()),
-    }
-)
+_FEATURES = {"image": "string", "label": "int64", "height": "int64", "width": "int64", "name": "string"}
+IMAGE_SCHEMA = Schema({name: Leaf(name, dtype, ()) for name, dtype in _FEATURES.items()})
 Progress = Callable[[int], None]
 COUNTED_IMAGES = 2000
-"""Mean and standard deviation come from at most so many images of a split: making all pixels takes twice as long as
+"""Mean and standard deviation come from at most this many images of a split: making all pixels takes twice as long as
 checking that they can be made."""
 _TOGETHER = 4
 """Images that a thread prepares at a time: waking up for each one costs more than waiting for some."""
@@ -47,19 +40,13 @@ _TOGETHER = 4
 
 def write_images(params: WriteImagesParams, progress: Progress = lambda count: None,
                  found: FoundImages | None = None) -> dict[str, Any]:  # fmt: skip
-    """Writes a data set of images; returns its info.
-
-    Args:
-        params: what to write.
-        progress: is called with the number of images done.
-        found: the images, if they were looked for already.
-    """
+    """Writes a data set of images; returns its info. `found` are the images, if they were searched for already."""
     found = found or find_images(params)
     check_splits(params, found)
     preparation = params.preparation
     if preparation.processing is Processing.NONE and preparation.image_size != ImagePreparationParams().image_size:
         logger.warning(
-            "image_size has no effect without processing, such as CENTER_CROP_THEN_SCALE: images keep their size."
+            "image_size has no effect without processing (CENTER_CROP_THEN_SCALE, …): images keep their size."
         )
     output = located(params.output)
     target = output / (params.name or _default_name(params))
@@ -73,28 +60,29 @@ def write_images(params: WriteImagesParams, progress: Progress = lambda count: N
     aside = output / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
     for left in output.glob(f".{target.name}.writing-*"):
-        logger.info("%s is what an interrupted run has left, unless another one is writing now: remove it.", left)
+        logger.info("%s is left over from an interrupted run, unless another one is writing now: remove it.", left)
     try:
         info = _write_readable(params, found, aside, progress)
         info["name"] = target.name
         write_json(aside / SCHEMA_FILE, IMAGE_SCHEMA.to_json())
         write_json(aside / INFO_FILE, info)
-        _put_in_place(aside, target)
+        sync(aside)
+        put_in_place(aside, target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return info
 
 
 def check_splits(params: WriteImagesParams, found: FoundImages) -> None:
-    """Raises if splits are asked for that the images do not have: a division that was made before is kept."""
+    """Raises if splits are asked for although the images are divided already."""
     default = WriteImagesParams(output=params.output, images=params.images, csv=params.csv)
     asked = (params.split_names, params.split_fractions) != (default.split_names, default.split_fractions)
     if found.splits and asked:
         where = str(params.csv or params.images)
         first = next(iter(found.splits))
         raise DataError(
-            f"{where!r} is divided already, into {', '.join(found.splits)}: leave split_names and split_fractions out to keep that"
-            + ("." if params.csv else f", or name one of its folders, {str(located(where) / first)!r} for example.")
+            f"{where!r} is divided already, into {', '.join(found.splits)}. To keep that, set neither split_names nor split_fractions"
+            + ("." if params.csv else f"; or name one of its folders, {str(located(where) / first)!r} for example.")
         )
 
 
@@ -121,33 +109,32 @@ def _default_name(params: WriteImagesParams) -> str:
 
 def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, progress: Progress) -> dict[str, Any]:
     """Writes all images that can be read. If some cannot, the splits are made again without them."""
-    entries, left_out = found.entries, list(found.left_out)
+    entries, skipped = found.entries, list(found.skipped)
     while True:
         make_folder(aside)
         bad, info = _write_splits(params, found.classes, _divided(params, found, entries), aside, progress)
         if not bad:
             break
-        left_out += [(printable(entry.name), reason) for entry, reason in bad.items()]
+        skipped += [(printable(entry.name), reason) for entry, reason in bad.items()]
         entries = [entry for entry in entries if entry not in bad]
         if not entries:
-            raise DataError(f"None of the {len(found.entries)} images can be read:\n{as_report(left_out)}")
+            raise DataError(f"None of the {len(found.entries)} images can be read:\n{as_report(skipped)}")
         logger.info("%d images cannot be read; dividing the others again", len(bad))
         shutil.rmtree(aside)
     empty = sorted(set(found.classes) - {found.classes[entry.label] for entry in entries})
-    left_out += [(name, "none of its images can be read") for name in empty]
-    info["left_out"] = [{"name": name, "reason": reason} for name, reason in left_out]
+    skipped += [(name, "none of its images can be read") for name in empty]
+    info["left_out"] = [{"name": name, "reason": reason} for name, reason in skipped]
     return info
 
 
-def _divided(params: WriteImagesParams, found: FoundImages, entries: list[ImageEntry]) -> dict[str, list[ImageEntry]]:
-    """The splits as they were given, or made by share."""
+def _divided(params: WriteImagesParams, found: FoundImages, entries: list[ImageEntry]) -> "Splits":
     if not found.splits:
         return balanced_splits(entries, params.split_names, params.split_fractions, params.seed)
     readable = set(entries)
     return {name: [entry for entry in members if entry in readable] for name, members in found.splits.items()}
 
 
-def _write_splits(params: WriteImagesParams, classes: list[str], splits: dict[str, list[ImageEntry]], folder: Path,
+def _write_splits(params: WriteImagesParams, classes: list[str], splits: "Splits", folder: Path,
                   progress: Progress) -> tuple[dict[ImageEntry, str], dict[str, Any]]:  # fmt: skip
     bad: dict[ImageEntry, str] = {}
     changes: Counter[str] = Counter()
@@ -173,14 +160,8 @@ def _write_splits(params: WriteImagesParams, classes: list[str], splits: dict[st
                             statistics.add(image.histogram)
             counts = Counter(classes[entry.label] for entry in members)
             described[split] = {"count": len(members), "files": files, "classes": {n: counts[n] for n in classes}}
-    info = {
-        "format": "scena-images",
-        "version": 1,
-        "name": "",
-        "classes": classes,
-        "splits": described,
-        "sizes": _size_range(sizes),
-        "statistics": {"of": first, "images": len(counted), **statistics.to_json()},
+    found = {"of": first, "images": len(counted), **statistics.to_json()}
+    info = image_info("", classes, described, sizes, found) | {
         "processing": params.preparation.processing.value,
         "max_edge": params.preparation.max_edge,
         "seed": params.seed,
@@ -190,11 +171,11 @@ def _write_splits(params: WriteImagesParams, classes: list[str], splits: dict[st
 
 
 def _counted(entries: list[ImageEntry], seed: int) -> set[ImageEntry]:
-    """The images whose pixels are counted: all, or of a large split as many as give the mean to three digits."""
+    """The images whose pixels are counted: all, or enough of a large split to give the mean to three digits."""
     if len(entries) <= COUNTED_IMAGES:
         return set(entries)
     drawn = np.random.default_rng([seed, len(entries)]).permutation(len(entries))[:COUNTED_IMAGES]
-    return {entries[place] for place in drawn}
+    return {entries[index] for index in drawn}
 
 
 def record_of(entry: ImageEntry, image: PreparedImage) -> dict[str, Any]:
@@ -203,26 +184,18 @@ def record_of(entry: ImageEntry, image: PreparedImage) -> dict[str, Any]:
     return {"image": image.data, "label": entry.label, "height": image.height, "width": image.width, "name": name}
 
 
-def _size_range(sizes: list[tuple[int, int]]) -> dict[str, list[int]]:
-    heights, widths = [height for height, _ in sizes], [width for _, width in sizes]
-    if not sizes:
-        return {}
-    return {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]}
-
-
-Prepare = Callable[[Sequence[ImageEntry], Set[ImageEntry]], Iterator[tuple[ImageEntry, PreparedImage | str]]]
+Made = tuple[ImageEntry, PreparedImage | str]
+"""An image, or why it cannot be read."""
+Prepare = Callable[[Sequence[ImageEntry], Set[ImageEntry]], Iterator[Made]]
 
 
 @contextlib.contextmanager
 def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iterator[Prepare]:
-    """Prepares images on several threads (Pillow works outside of Python's lock) and hands them out in order.
-
-    An image that cannot be read comes as the reason.
-    """
+    """Prepares images on several threads (Pillow works outside of Python's lock) and hands them out in order."""
     Image.init()  # loading plugins is not safe on several threads
     threads = workers or len(os.sched_getaffinity(0))
 
-    def some(entries: Sequence[ImageEntry], counted: Set[ImageEntry]) -> list[tuple[ImageEntry, PreparedImage | str]]:
+    def some(entries: Sequence[ImageEntry], counted: Set[ImageEntry]) -> list[Made]:
         return [(entry, one(entry, entry in counted)) for entry in entries]
 
     def one(entry: ImageEntry, statistics: bool) -> PreparedImage | str:
@@ -233,10 +206,8 @@ def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iter
 
     with ThreadPoolExecutor(threads) as pool:
 
-        def prepare(
-            entries: Sequence[ImageEntry], counted: Set[ImageEntry]
-        ) -> Iterator[tuple[ImageEntry, PreparedImage | str]]:
-            waiting: deque[Future[list[tuple[ImageEntry, PreparedImage | str]]]] = deque()
+        def prepare(entries: Sequence[ImageEntry], counted: Set[ImageEntry]) -> Iterator[Made]:
+            waiting: deque[Future[list[Made]]] = deque()
             for start in range(0, len(entries), _TOGETHER):
                 waiting.append(pool.submit(some, entries[start : start + _TOGETHER], counted))
                 if len(waiting) > threads * 2:  # enough to keep all busy, and little in memory
@@ -251,19 +222,10 @@ def prepared_images(params: ImagePreparationParams, workers: int | None) -> Iter
             raise
 
 
-def _put_in_place(aside: Path, target: Path) -> None:
-    sync_folder(aside)
-    old = target.with_name(f".{target.name}.old-{os.getpid()}")
-    if target.exists():
-        os.replace(target, old)
-    os.replace(aside, target)
-    sync_folder(target.parent)
-    shutil.rmtree(old, ignore_errors=True)
+Splits = dict[str, list[ImageEntry]]
 
 
-def balanced_splits(
-    entries: list[ImageEntry], names: list[str], fractions: list[float], seed: int
-) -> dict[str, list[ImageEntry]]:
+def balanced_splits(entries: list[ImageEntry], names: list[str], fractions: list[float], seed: int) -> Splits:
     """Each split with its share of each class (largest remainders, so that totals are right too), sorted by class.
 
     Entries of one class are drawn in an order that depends on the seed and their names only.
@@ -271,7 +233,7 @@ def balanced_splits(
     by_class: dict[int, list[ImageEntry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: (entry.label, entry.name)):
         by_class[entry.label].append(entry)
-    splits: dict[str, list[ImageEntry]] = {name: [] for name in names}
+    splits: Splits = {name: [] for name in names}
     owed = np.zeros(len(names))
     for label, members in by_class.items():
         order = np.random.default_rng([seed, label]).permutation(len(members))
@@ -283,13 +245,7 @@ def balanced_splits(
 
 
 def _shares(count: int, fractions: list[float], owed: Any) -> list[int]:
-    """How many of `count` each split gets: its share rounded down or up, up where most is owed.
-
-    Args:
-        count: what is divided.
-        fractions: the shares, which sum to 1.
-        owed: what each split has got too little so far, or too much; it is updated.
-    """
+    """How many of `count` each split gets: its share, rounded up where most is owed. `owed` is updated."""
     exact = count * np.asarray(fractions)
     shares = np.floor(exact + 1e-6)  # 0.7 * 10 is a little less than 7 in floating point
     remainders = np.maximum(exact - shares, 0)
@@ -304,7 +260,5 @@ def _shares(count: int, fractions: list[float], owed: Any) -> list[int]:
 def spread_over_files(entries: list[ImageEntry], files: int, seed: int) -> list[list[ImageEntry]]:
     """Entries that are sorted by class, dealt to `files` files in turn, and shuffled within each."""
     dealt = [entries[number::files] for number in range(files)]
-    return [
-        [part[place] for place in np.random.default_rng([seed, files, number]).permutation(len(part))]
-        for number, part in enumerate(dealt)
-    ]
+    orders = [np.random.default_rng([seed, files, number]).permutation(len(part)) for number, part in enumerate(dealt)]
+    return [[part[index] for index in order] for part, order in zip(dealt, orders, strict=True)]

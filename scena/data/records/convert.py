@@ -21,28 +21,17 @@ from scena.errors import DataError
 
 _AS_IT_IS = ImagePreparationParams()
 LOOKED_AT = 100
-"""Samples whose shapes are compared: axes that differ among them are variable."""
+"""Samples whose shapes are compared: axes that differ among them vary."""
 
 
-def write_source(
-    source: DataGenerator[Any],
-    path: Any,
-    *,
-    split: str,
-    shards: int = 1,
-    shard: tuple[int, int] | None = None,
-    compression: str = "",
-    overwrite: bool = False,
-    variable_shapes: bool = False,
-    progress: Callable[[int], None] = lambda count: None,
-) -> int:
+def write_source(source: DataGenerator[Any], path: Any, *, split: str, shard: tuple[int, int] | None = None,
+                 variable_shapes: bool = False, progress: Callable[[int], None] = lambda count: None,
+                 **options: Any) -> int:  # fmt: skip
     """Writes the samples of a source, in order, as one split of a folder of records; returns how many.
 
     Args:
         source: its inputs and targets are dicts of arrays, numbers and texts (or of bytes: encoded images).
-        path: the folder.
-        split: the first part of the names of the files.
-        shards, shard, compression, overwrite: as for `write_records`.
+        path, split, shard, options: as for `write_records`.
         variable_shapes: every axis may differ from sample to sample.
         progress: is called with the number of samples done.
     """
@@ -67,8 +56,7 @@ def write_source(
             progress(1)
             yield value
 
-    return write_records(counted(), schema, path, split=split, shards=shards, shard=shard, compression=compression,
-                         overwrite=overwrite)  # fmt: skip
+    return write_records(counted(), schema, path, split=split, shard=shard, **options)
 
 
 def _samples(source: DataGenerator[Any], shard: tuple[int, int] | None) -> Iterator[Sample]:
@@ -91,31 +79,19 @@ def _stored(sample: Sample, has_meta: bool) -> dict[str, Any]:
 
 def is_image_sample(sample: Sample) -> bool:
     """Whether a sample is an image (encoded, or an array of 8-bit values) with the number of its class, and perhaps its name."""
-    inputs, targets = sample.inputs, sample.targets
-    if not (
-        isinstance(inputs, dict)
-        and isinstance(targets, dict)
-        and set(inputs) == {"image"}
-        and set(targets) == {"label"}
-        and (sample.meta is None or _only_named(sample.meta))
-    ):
-        return False
-    image, label = inputs["image"], targets["label"]
-    encoded = isinstance(image, bytes)
-    array = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[-1] in (1, 3)
-    return (encoded or array) and np.ndim(label) == 0 and np.asarray(label).dtype.kind in "iu"
-
-
-def _only_named(meta: Any) -> bool:
-    return isinstance(meta, dict) and set(meta) == {"name"} and isinstance(meta["name"], str)
+    match sample.inputs, sample.targets, sample.meta:
+        case {"image": image, **more}, {"label": label, **others}, None | {"name": str()} if not more and not others:
+            array = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3
+            shown = isinstance(image, bytes) or (array and image.shape[-1] in (1, 3))
+            named = sample.meta is None or len(sample.meta) == 1
+            return shown and named and np.ndim(label) == 0 and np.asarray(label).dtype.kind in "iu"
+    return False
 
 
 def image_record(sample: Sample) -> dict[str, Any]:
     """The values of an image record: as it is where all readers decode it alike; an array is stored as a PNG."""
     if not is_image_sample(sample):
-        raise DataError(
-            f"{sample.identity()} is not an image with a class and a name, as those before it: {sample!r:.200}"
-        )
+        raise DataError(f"{sample.identity()} is not an image with a class and a name, as before: {sample!r:.200}")
     data, label = sample.inputs["image"], int(sample.targets["label"])
     if isinstance(data, bytes):
         try:
@@ -157,12 +133,11 @@ def schema_of_samples(samples: list[Sample], variable_shapes: bool = False) -> S
     def note(value: Any, key: str) -> Leaf:
         array = _array(value, key)
         shapes.setdefault(key, set()).add(array.shape)
-        text = array.dtype.kind == "U" or (
-            array.dtype.kind == "O" and all(isinstance(item, str) for item in array.flat)
-        )
-        if array.dtype.kind in "USO":
-            return Leaf(key, "string", array.shape, python="str" if text else "")
-        return Leaf(key, array.dtype.name, array.shape)
+        kind = array.dtype.kind
+        if kind not in "USO":
+            return Leaf(key, array.dtype.name, array.shape)
+        text = kind == "U" or (kind == "O" and all(isinstance(item, str) for item in array.flat))
+        return Leaf(key, "string", array.shape, python="str" if text else "")
 
     for sample in samples:
         make_structure(sample_value(sample), note)
@@ -184,7 +159,6 @@ def _array(value: Any, key: str) -> np.ndarray[Any, Any]:
         return np.array(value, object)
     array = np.asarray(value)
     if array.dtype == object and not all(isinstance(item, bytes | str) for item in array.flat):
-        raise DataError(
-            f"{key!r} of a sample is a {type(value).__name__}, which cannot be stored as a record: {value!r:.80}"
-        )
+        kind = type(value).__name__
+        raise DataError(f"{key!r} of a sample is a {kind}, which cannot be stored as a record: {value!r:.80}")
     return array

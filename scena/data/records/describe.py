@@ -3,13 +3,12 @@
 import io
 from collections import Counter
 from typing import Any
-from unicodedata import east_asian_width
 
 import numpy as np
 from PIL import Image
 
 from scena.data.image.contact_sheet import contact_sheet
-from scena.data.image.statistics import INFO_FILE, ChannelStatistics, parse_info
+from scena.data.image.statistics import INFO_FILE, ChannelStatistics, image_info, parse_info
 from scena.data.records.record_set import RecordSet, find_files, no_records, splits_of
 from scena.errors import DataError
 from scena.storage.location import is_folder, located, read_bytes
@@ -59,13 +58,15 @@ def describe_records(path: Any) -> str:
 
 
 def _described_images(info: dict[str, Any]) -> list[str]:
+    from rich.cells import cell_len  # Chinese and Japanese characters take two columns
+
     splits = info.get("splits", {})
     classes = info.get("classes", [])
     rows = [(f"{len(classes)} classes:", [f"{name:>10}" for name in splits])]
     for name in classes:
         rows.append((f"  {name}", [f"{split['classes'][name]:>10,}" for split in splits.values()]))
-    width = max(_columns(name) for name, _ in rows)
-    lines = ["  ".join([name + " " * (width - _columns(name)), *counts]) for name, counts in rows]
+    width = max(cell_len(name) for name, _ in rows)
+    lines = ["  ".join([name + " " * (width - cell_len(name)), *counts]) for name, counts in rows]
     sizes = info.get("sizes") or {}
     if sizes:
         (low, high), (left, right) = sizes["height"], sizes["width"]
@@ -79,11 +80,6 @@ def _described_images(info: dict[str, Any]) -> list[str]:
     if info.get("left_out"):
         lines.append(f"skipped: {len(info['left_out'])} files (named in {INFO_FILE})")
     return lines
-
-
-def _columns(text: str) -> int:
-    """How wide a text is on a terminal: Chinese and Japanese characters take two columns."""
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _bytes(size: float) -> str:
@@ -120,12 +116,7 @@ def _image_key(records: RecordSet) -> str:
 
 
 def collect_info(folder: Any, classes: list[str] | None = None) -> dict[str, Any] | None:
-    """Counts the records of a folder; None if they are not image records.
-
-    Args:
-        folder: the data set.
-        classes: the names of the classes; default: the labels themselves.
-    """
+    """The info of a folder of image records, counted; None for other records. Without `classes` the labels name themselves."""
     sets = {split: RecordSet(files) for split, files in splits_of(folder).items()}
     structure = next(iter(sets.values())).schema.structure
     if not isinstance(structure, dict) or not {"image", "label", "height", "width"} <= set(structure):
@@ -133,33 +124,20 @@ def collect_info(folder: Any, classes: list[str] | None = None) -> dict[str, Any
     first = "train" if "train" in sets else next(iter(sets))
     statistics = ChannelStatistics()
     labels: dict[str, Counter[int]] = {}
-    heights, widths = [], []
+    sizes: list[tuple[int, int]] = []
     for split, records in sets.items():
         labels[split] = Counter()
         for record in records:
             labels[split][int(record["label"])] += 1
-            heights.append(int(record["height"]))
-            widths.append(int(record["width"]))
+            sizes.append((int(record["height"]), int(record["width"])))
             if split == first:
                 with Image.open(io.BytesIO(record["image"])) as image:
                     statistics.add(image.convert("RGB").histogram())
     highest = max((label for counts in labels.values() for label in counts), default=-1)
     names = classes or [str(number) for number in range(highest + 1)]
-    return {
-        "format": "scena-images",
-        "version": 1,
-        "name": folder.name,
-        "classes": names,
-        "splits": {
-            split: {
-                "count": len(records),
-                "files": len(records.files),
-                "classes": {name: labels[split][number] for number, name in enumerate(names)},
-            }
-            for split, records in sets.items()
-        },
-        "sizes": {"height": [min(heights), max(heights)], "width": [min(widths), max(widths)]} if heights else {},
-        "statistics": {"of": first, **statistics.to_json()},
-        "changed": {},
-        "left_out": [],
-    }
+    splits = {}
+    for split, records in sets.items():
+        counts = {name: labels[split][number] for number, name in enumerate(names)}
+        splits[split] = {"count": len(records), "files": len(records.files), "classes": counts}
+    info = image_info(folder.name, names, splits, sizes, {"of": first, **statistics.to_json()})
+    return {**info, "changed": {}, "left_out": []}

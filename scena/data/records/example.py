@@ -1,8 +1,8 @@
 """`tf.train.Example` messages without TensorFlow: protobuf's own C parser with a description made here.
 
-A message is a map from names to lists of bytes, of float32 or of int64. A reader of our own in pure Python took six times
-as long (docs/decisions/0040). But each part of a message that Python touches costs an object: so a second description leaves
-features encoded, and those with one value, which most have, are read from their few bytes here.
+A message is a map from names to lists of bytes, of float32 or of int64. A reader in pure Python took six times as long
+(docs/decisions/0040). But each part of a message that Python touches costs an object: so a second description leaves features encoded,
+and features with one value, as most are, are read from their few bytes here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ Values = list[bytes] | np.ndarray[Any, Any]
 """The values of a feature: a list of bytes, or an array of float32 or int64."""
 
 
-def _message_classes(encoded_features: bool) -> dict[str, Any]:
-    """The message classes, in a pool of their own: TensorFlow's description, if it is loaded too, does not collide."""
+def _message_classes(encoded_features: bool) -> tuple[Any, ...]:
+    """Example and Feature, in a pool of their own: TensorFlow's description, if it is loaded too, does not collide."""
     file = descriptor_pb2.FileDescriptorProto(name="scena/example.proto", package="scena", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
     lists = {"BytesList": field.TYPE_BYTES, "FloatList": field.TYPE_FLOAT, "Int64List": field.TYPE_INT64}
@@ -42,13 +42,13 @@ def _message_classes(encoded_features: bool) -> dict[str, Any]:
                       label=field.LABEL_OPTIONAL)  # fmt: skip
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    names = ("Example", "Feature")
-    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"scena.{name}")) for name in names}
+    found = (pool.FindMessageTypeByName(f"scena.{name}") for name in ("Example", "Feature"))
+    return tuple(map(message_factory.GetMessageClass, found))
 
 
 _MEMBERS = ("bytes_list", "float_list", "int64_list")
-_Example, _Feature = _message_classes(False).values()
-_EncodedFeatures = _message_classes(True)["Example"]
+_Example, _Feature = _message_classes(False)
+_EncodedFeatures = _message_classes(True)[0]
 _LIST, _INTEGERS = 0x0A, 0x1A  # what field 1, and the list of integers in a feature, start with
 _BEFORE_INTEGER = {4 + size: bytes([_INTEGERS, size + 2, _LIST, size]) for size in range(1, 11)}
 """What comes before the only value of a feature if that is an integer, by the length of the feature."""
@@ -78,11 +78,7 @@ def encode_example(features: Mapping[str, int | Sequence[bytes] | np.ndarray[Any
 
 
 def parse_example(data: bytes) -> Any:
-    """The features of an Example as a map from their names to what `parse_feature`, `only_bytes` and `only_integer` read.
-
-    Raises:
-        DataError: the record holds something else.
-    """
+    """The features of an Example by name, for `parse_feature`, `only_bytes` and `only_integer`; raises DataError for other records."""
     return _parsed(_EncodedFeatures, data).features.feature
 
 
@@ -92,7 +88,6 @@ def check_example(data: bytes) -> None:
 
 
 def parse_feature(feature: bytes) -> Any:
-    """One feature as a message."""
     return _parsed(_Feature, feature, "A feature of {} bytes is not one of")
 
 
@@ -148,12 +143,12 @@ def only_integer(feature: bytes) -> int | None:
     return value if value < 1 << 63 else value - (1 << 64)
 
 
-def _inside(data: bytes, place: int) -> int:
-    """Where the contents of field 1 begin, if that is all there is from `place` on; else 0."""
-    if len(data) < place + 2 or data[place] != _LIST:
+def _inside(data: bytes, offset: int) -> int:
+    """Where the contents of field 1 begin, if that is all there is from `offset` on; else 0."""
+    if len(data) < offset + 2 or data[offset] != _LIST:
         return 0
     length = shift = 0
-    for start, byte in enumerate(data[place + 1 : place + 6], place + 2):
+    for start, byte in enumerate(data[offset + 1 : offset + 6], offset + 2):
         length |= (byte & 127) << shift
         if byte < 128:
             return start if start + length == len(data) else 0

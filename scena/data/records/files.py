@@ -1,11 +1,10 @@
-"""One TFRecord file: written aside and renamed, read in order, or by index.
+"""Reading one TFRecord file, in order or by index.
 
-A compressed file is one ordinary gzip or zlib stream that any reader takes; ours starts afresh every few records, so
-that a record is reached without decompressing all before it. The index beside a file (`FILE.index`) is an array of
-numpy's own format, whose last row holds the file's size and the index's checksum; without one, the file is scanned.
+A compressed file is one ordinary gzip or zlib stream that any reader takes; ours starts afresh every few records, so that a record
+is reached without decompressing all before it. The index beside a file (`FILE.index`) is an array of numpy's own format, whose last
+row holds the file's size and the index's checksum; without one, the file is scanned.
 """
 
-import contextlib
 import io
 import logging
 import mmap
@@ -13,208 +12,31 @@ import os
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
-from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any
 
 import numpy as np
 
-from scena.data.records.framing import OVERHEAD, RecordError, frame, record_at, record_between, scan
+from scena.data.records.framing import OVERHEAD, RecordError, record_at, record_between, scan
 from scena.errors import DataError
 from scena.storage.checksums import checksum
 from scena.storage.location import RemoteBytes, beside, is_remote, located, read_bytes, reason_of
 
 logger = logging.getLogger("scena.data")
 
-COMPRESSIONS = ("", "GZIP", "ZLIB")
-BLOCK_SIZE = 1 << 18
-"""Uncompressed bytes between two places where reading a compressed file can start."""
 _KEPT_BLOCKS = 4
 _DENSEST, _ALWAYS = 200, 256 << 20
-"""Compressed data that unpacks to more than this many times its size is refused, if that is also more than so many bytes: it would fill
-the memory. Pictures and arrays of numbers are far from it."""
-_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name and no time: equal records give equal files
-_ZLIB_HEADER = b"\x78\x9c"
+"""Compressed data is refused if it unpacks to more than this many times its size and to more than this many bytes: it would fill the
+memory. Images and arrays of numbers are far from it."""
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 
 
 def index_path(path: Any) -> Any:
-    """Where the index of a record file lies."""
     return beside(located(path), ".index")
 
 
-class ShardWriter:
-    """Writes one record file. It appears under its name, with its index, when the `with` block ends without an error.
-
-    Of several, `finish` each one first: what can fail then is over before the first one appears.
-    """
-
-    def __init__(self, path: str | Path, compression: str = "") -> None:
-        self.path = Path(path)
-        self.count = 0
-        self._entries: list[tuple[int, int]] = []
-        self._temporary = self.path.with_name(f".{self.path.name}.writing-{os.getpid()}")
-        self._temporary_index = self.path.with_name(f".{self.path.name}.index.writing-{os.getpid()}")
-        self._finished = False
-        try:
-            self._stream = open_sink(self._temporary, compression)
-        except OSError as error:
-            raise unwritable(self.path, error) from None
-
-    def write(self, data: bytes) -> None:
-        """Appends one record."""
-        try:
-            self._entries.append(self._stream.write(frame(data)))
-        except OSError as error:
-            raise unwritable(self.path, error) from None
-        self.count += 1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: BaseException | TracebackType | None) -> None:
-        if kind is not None:
-            self.discard()
-            return
-        try:
-            self.close()
-        except BaseException:
-            self.discard()
-            raise
-
-    def finish(self) -> None:
-        """Writes all there is to write, aside."""
-        if self._finished:
-            return
-        try:
-            size = self._stream.close()
-            with self._temporary_index.open("wb") as file:
-                rows = np.array([*self._entries, (size, 0)], np.int64)
-                rows[-1, 1] = _index_checksum(rows)
-                np.save(file, rows, allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise unwritable(self.path, error) from None
-        self._finished = True
-
-    def close(self) -> None:
-        """Completes the file and gives it its name."""
-        self.finish()
-        os.replace(self._temporary_index, index_path(self.path))
-        os.replace(self._temporary, self.path)
-        sync_folder(self.path.parent)
-
-    def discard(self) -> None:
-        """Removes what was written."""
-        with contextlib.suppress(OSError):  # a full disk cannot take what is about to be removed
-            self._stream.discard()
-        self._temporary.unlink(missing_ok=True)
-        self._temporary_index.unlink(missing_ok=True)
-
-
-def _index_checksum(rows: np.ndarray[Any, Any]) -> int:
+def index_checksum(rows: np.ndarray[Any, Any]) -> int:
     """What the last number of an index has to be; never 0, which an index without a checksum has there."""
     return int(checksum(np.ascontiguousarray(rows, np.int64).tobytes()[:-8]), 16) | 1 << 32
-
-
-def unwritable(path: Any, error: OSError) -> DataError:
-    """The error for a file that cannot be written."""
-    return DataError(f"{str(path)!r} cannot be written: {reason_of(error)}.")
-
-
-def make_folder(folder: Path) -> None:
-    """Makes a folder and those above it, where they are missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from None
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class PlainSink:
-    """Frames one after the other. An index row is (offset, 0)."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._size = 0
-
-    def write(self, parts: tuple[bytes, bytes, bytes]) -> tuple[int, int]:
-        """Writes a frame; returns its index row."""
-        row = (self._size, 0)
-        self._file.writelines(parts)
-        self._size += OVERHEAD + len(parts[1])
-        return row
-
-    def close(self) -> int:
-        """Completes the file; returns its size."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        return self._size
-
-    def discard(self) -> None:
-        """Closes the file as it is."""
-        self._file.close()
-
-
-class CompressedSink:
-    """Frames in a deflate stream that starts afresh at each block. A row is (start of the block, offset within it)."""
-
-    def __init__(self, file: BinaryIO, compression: str) -> None:
-        self._file = file
-        self._gzip = compression == "GZIP"
-        self._deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
-        self._check = 0 if self._gzip else 1
-        self._total = self._within = 0
-        self._size = file.write(_GZIP_HEADER if self._gzip else _ZLIB_HEADER)
-        self._block = self._size
-
-    def write(self, parts: tuple[bytes, bytes, bytes]) -> tuple[int, int]:
-        """Writes a frame; returns its index row."""
-        row = (self._block, self._within)
-        data = b"".join(parts)
-        self._check = (zlib.crc32 if self._gzip else zlib.adler32)(data, self._check)
-        self._size += self._file.write(self._deflate.compress(data))
-        self._total += len(data)
-        self._within += len(data)
-        if self._within >= BLOCK_SIZE:
-            self._size += self._file.write(self._deflate.flush(zlib.Z_FULL_FLUSH))
-            self._block, self._within = self._size, 0
-        return row
-
-    def close(self) -> int:
-        """Completes the file; returns its size."""
-        self._size += self._file.write(self._deflate.flush())
-        if self._gzip:
-            trailer = self._check.to_bytes(4, "little") + (self._total & 0xFFFFFFFF).to_bytes(4, "little")
-        else:
-            trailer = self._check.to_bytes(4, "big")
-        self._size += self._file.write(trailer)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        return self._size
-
-    def discard(self) -> None:
-        """Closes the file as it is."""
-        self._file.close()
-
-
-def open_sink(path: Path, compression: str) -> PlainSink | CompressedSink:
-    """A new file for frames."""
-    if compression not in COMPRESSIONS:
-        raise DataError(f"compression is one of {', '.join(map(repr, COMPRESSIONS))}. Received: {compression!r}.")
-    file = path.open("wb", buffering=1 << 20)
-    return CompressedSink(file, compression) if compression else PlainSink(file)
 
 
 def compression_of(path: Any) -> str:
@@ -296,7 +118,7 @@ class RecordFile:
             rows = np.empty(0)
         if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or rows.dtype != np.int64:
             self._report_index("is damaged, or is none")
-        elif rows[-1, 1] and rows[-1, 1] != _index_checksum(rows):
+        elif rows[-1, 1] and rows[-1, 1] != index_checksum(rows):
             self._report_index("is damaged (its checksum is wrong)")
         else:
             return rows
@@ -315,16 +137,16 @@ class RecordFile:
     def _scanned_index(self) -> np.ndarray[Any, Any]:
         if self.compression:
             self._whole = self._decompressed()
-            offsets = [(-1, offset) for offset, _ in scan(self._whole, str(self.path))]
+            offsets = [(-1, offset) for offset, _ in scan(self._whole, self._name)]
             self._raise_damage(len(self._whole))
         else:
-            offsets = [(offset, 0) for offset, _ in scan(self._buffer(), str(self.path))]
+            offsets = [(offset, 0) for offset, _ in scan(self._buffer(), self._name)]
         return np.array(offsets, np.int64).reshape(-1, 2)
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def __getitem__(self, place: int) -> bytes:
+    def __getitem__(self, index: int) -> bytes:
         if self._offsets is None:
             # an item of a memoryview is a Python number at once
             rows = self.index
@@ -332,16 +154,16 @@ class RecordFile:
             self._offsets = [np.ascontiguousarray(column).data for column in (rows[:, 0], second)]
         starts, second = self._offsets
         if self.compression:
-            return record_at(self._block(starts[place]), second[place], self._name)
+            return record_at(self._block(starts[index]), second[index], self._name)
         buffer = self._map if self._map is not None else self._buffer()
-        return record_between(buffer, starts[place], second[place], self._name)
+        return record_between(buffer, starts[index], second[index], self._name)
 
     def __iter__(self) -> Iterator[bytes]:
         """All records in order; needs no index."""
         buffer = self.contents()
         offset = 0
         while offset < len(buffer):
-            data = record_at(buffer, offset, str(self.path))
+            data = record_at(buffer, offset, self._name)
             yield data
             offset += OVERHEAD + len(data)
         self._raise_damage(offset)
@@ -382,9 +204,7 @@ class RecordFile:
             block = inflate.decompress(self._buffer()[start:end], max(_ALWAYS, _DENSEST * (end - start)))
             self._refuse_dense(start, bool(inflate.unconsumed_tail))
         except zlib.error as error:
-            raise RecordError(
-                str(self.path), start, f"the compressed data is damaged ({error}), in the block"
-            ) from None
+            raise RecordError(self._name, start, f"the compressed data is damaged ({error}), in the block") from None
         self._blocks[start] = block
         if len(self._blocks) > _KEPT_BLOCKS:
             self._blocks.popitem(last=False)
@@ -395,16 +215,16 @@ class RecordFile:
         parts: list[bytes] = []
         self.damage = None
         buffer = self._buffer()
-        room = max(_ALWAYS, _DENSEST * len(buffer))
+        capacity = max(_ALWAYS, _DENSEST * len(buffer))
         try:
             for start in range(0, len(buffer), 1 << 16):
                 parts.append(inflate.decompress(buffer[start : start + (1 << 16)]))
-                room -= len(parts[-1])
+                capacity -= len(parts[-1])
                 while inflate.eof and inflate.unused_data:  # files written in several sessions
                     rest, inflate = inflate.unused_data, zlib.decompressobj(_ANY_HEADER)
                     parts.append(inflate.decompress(rest))
-                    room -= len(parts[-1])
-                self._refuse_dense(start, room < 0)
+                    capacity -= len(parts[-1])
+                self._refuse_dense(start, capacity < 0)
             if not inflate.eof:
                 self.damage = "the compressed data is cut off"
         except zlib.error as error:
@@ -413,10 +233,9 @@ class RecordFile:
 
     def _refuse_dense(self, offset: int, dense: bool) -> None:
         if dense:
-            raise RecordError(
-                self._name, offset, f"it unpacks to more than {_DENSEST} times its size, which would fill the memory,"
-            )
+            problem = f"it unpacks to more than {_DENSEST} times its size, which would fill the memory,"
+            raise RecordError(self._name, offset, problem)
 
     def _raise_damage(self, offset: int) -> None:
         if self.damage is not None:
-            raise RecordError(str(self.path), offset, f"{self.damage}, uncompressed,")
+            raise RecordError(self._name, offset, f"{self.damage}, uncompressed,")

@@ -5,7 +5,7 @@ Nothing here knows what is inside a record; opening files and compression live i
 
 import struct
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from google_crc32c import value as crc32c
 
@@ -29,13 +29,10 @@ class RecordError(DataError):
 
 
 class Buffer(Protocol):
-    """What frames are read from: bytes or a memory-mapped file."""
+    """What frames are read from: bytes, a memory-mapped file, or a remote one."""
 
-    def __len__(self) -> int:
-        """The number of bytes."""
-
-    def __getitem__(self, place: slice, /) -> bytes:
-        """Some of the bytes."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: slice, /) -> bytes: ...
 
 
 def masked_crc(data: bytes) -> int:
@@ -105,25 +102,19 @@ def scan(buffer: Buffer, file: str) -> Iterator[tuple[int, int]]:
         offset += OVERHEAD + length
 
 
-class Damage:
+class Damage(NamedTuple):
     """A part of a file that cannot be read: from `offset` up to `end`."""
 
-    __slots__ = ("end", "offset", "reason")
-
-    def __init__(self, offset: int, end: int, reason: str) -> None:
-        self.offset = offset
-        self.end = end
-        self.reason = reason
-
-    def __repr__(self) -> str:
-        return f"Damage({self.offset}, {self.end}, {self.reason!r})"
+    offset: int
+    end: int
+    reason: str
 
 
 def salvage(buffer: Buffer, file: str) -> Iterator[bytes | Damage]:
     """Every whole record of a damaged file, and what lies between them.
 
-    After a damaged record the next one is looked for byte by byte: a header is one whose checksum fits and whose record
-    lies within the file with a fitting checksum, so that data is not taken for a header.
+    After a damaged record the next one is searched for byte by byte. The checksums of its header and its data must both fit, so that
+    data is not taken for a header.
     """
     offset, total = 0, len(buffer)
     while offset < total:

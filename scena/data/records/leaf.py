@@ -12,16 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scena.data.records.example import before_bytes, only_bytes, only_integer, parse_feature
-from scena.data.stages.sample_codec import (
-    WHAT_TRAVELS,
-    NotPlainError,
-    decode,
-    dtype_name,
-    dtype_of,
-    encode,
-    pack,
-    unpack,
-)
+from scena.data.spec import numpy_dtype
+from scena.data.stages import sample_codec
 from scena.errors import DataError
 
 STORED = ("int64", "float", "bytes", "raw")
@@ -110,10 +102,8 @@ class Leaf:
             array = np.asarray(value, dtype=self.numpy_dtype)
         except (ValueError, TypeError) as error:
             raise DataError(f"The value of {self.key!r} is not {self.dtype}: {error}.") from None
-        fits = len(array.shape) == len(shape) and all(
-            w is None or w == g for w, g in zip(shape, array.shape, strict=True)
-        )
-        if not fits:
+        pairs = zip(shape, array.shape, strict=False)
+        if len(array.shape) != len(shape) or any(wanted not in (None, size) for wanted, size in pairs):
             raise DataError(
                 f"The shape of {self.key!r} differs from the schema. Expected: {shape}. Received: {array.shape}. "
                 "Give the schema (or the data set's signature) None for axes that vary."
@@ -186,13 +176,11 @@ class Leaf:
         try:
             array = flat.reshape(wanted) if wanted.count(-1) < 2 else flat
         except ValueError:
-            raise DataError(
-                f"The feature {self.key!r} has {len(flat)} values, which do not fit the shape {self.shape} of the schema."
-            ) from None
+            what = f"The feature {self.key!r} has {len(flat)} values"
+            raise DataError(f"{what}, which do not fit the shape {self.shape} of the schema.") from None
         return array[()] if shape == () else array
 
     def _decode_ragged(self, features: Any) -> Any:
-        """Nested lists of arrays."""
         rows: Any = self._flat(features).reshape(-1, *self.shape[1:])
         for axis in range(self.ragged_rank - 1, -1, -1):
             splits = list(parse_feature(features[self.splits_key(axis)]).int64_list.value)
@@ -275,18 +263,15 @@ class SparseLeaf(Leaf):
         return self._decode_sparse
 
     def _decode_sparse(self, features: Any) -> SparseValue:
-        indices, dense_shape = (
-            np.array(parse_feature(features[key]).int64_list.value, np.int64) for key in self.places_keys
-        )
+        found = (parse_feature(features[key]).int64_list.value for key in self.places_keys)
+        indices, dense_shape = (np.array(values, np.int64) for values in found)
         return SparseValue(indices.reshape(-1, len(dense_shape)), self._decode_array(features), dense_shape)
 
 
 def _as_text(value: Any) -> Any:
-    return (
-        value.decode()
-        if isinstance(value, bytes)
-        else np.array([item.decode() for item in value.flat]).reshape(value.shape)
-    )
+    if isinstance(value, bytes):
+        return value.decode()
+    return np.array([item.decode() for item in value.flat]).reshape(value.shape)
 
 
 def element_dtype(name: str) -> np.dtype[Any]:
@@ -294,15 +279,8 @@ def element_dtype(name: str) -> np.dtype[Any]:
     if name == "string":
         return np.dtype(object)
     try:
-        return np.dtype(name)
+        return numpy_dtype(name)
     except TypeError:
-        pass
-    try:
-        import ml_dtypes
-
-        extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return extended
-    except (ImportError, AttributeError, TypeError):
         raise DataError(f"The schema names an unknown dtype: {name!r}.") from None
 
 
@@ -319,31 +297,26 @@ def _storage(dtype: str, shape: tuple[int | None, ...], ragged_rank: int) -> str
 
 
 def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What was read as if it were in the order of bytes of this machine, which is little endian on all but a few."""
+    """Little-endian elements in the byte order of this machine."""
     return array if sys.byteorder == "little" else array.byteswap()
 
 
 def to_bytes(value: Any) -> bytes:
-    """The value with its arrays.
-
-    Raises:
-        DataError: it holds something that is not plain.
-    """
+    """The value with its arrays; raises DataError if it holds something that is not plain."""
     arrays: list[np.ndarray[Any, Any]] = []
     try:
-        tree = pack(value, arrays, records=False)
-    except NotPlainError as error:
-        raise DataError(
-            f"The meta of a sample holds a {error}, which cannot be stored. It may hold {WHAT_TRAVELS}."
-        ) from None
-    return encode([tree, [[dtype_name(array.dtype), list(array.shape), array.tobytes()] for array in arrays]])
+        tree = sample_codec.pack(value, arrays, records=False)
+    except sample_codec.NotPlainError as error:
+        what = f"The meta of a sample holds a {error}, which cannot be stored"
+        raise DataError(f"{what}. It may hold {sample_codec.WHAT_TRAVELS}.") from None
+    stored = [[sample_codec.dtype_name(array.dtype), list(array.shape), array.tobytes()] for array in arrays]
+    return sample_codec.encode([tree, stored])
 
 
 def from_bytes(data: bytes) -> Any:
-    """The value that `to_bytes` was given."""
     try:
-        tree, stored = decode(data)
-        arrays = [np.frombuffer(raw, dtype_of(name)).reshape(shape).copy() for name, shape, raw in stored]
-        return unpack(tree, arrays, records=False)
+        tree, stored = sample_codec.decode(data)
+        flat = [(np.frombuffer(raw, sample_codec.dtype_of(name)), shape) for name, shape, raw in stored]
+        return sample_codec.unpack(tree, [array.reshape(shape).copy() for array, shape in flat], records=False)
     except (ValueError, TypeError, IndexError, KeyError) as error:
         raise DataError(f"The meta of a record cannot be read: {error}.") from None

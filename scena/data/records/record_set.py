@@ -21,31 +21,20 @@ _OPEN_FILES = 128
 
 
 def shard_name(split: str, number: int, count: int) -> str:
-    """The name of one of the files of a split."""
     return f"{split}-{number:05d}-of-{count:05d}.tfrecord"
 
 
 def find_files(path: Any, split: str | None = None) -> list[Any]:
-    """The record files that a path or address stands for: a file, several, a pattern with *, or a folder (and a split of it).
-
-    Raises:
-        DataError: there are none, a file of a set is missing, or a folder has several splits and none was named.
-    """
+    """The record files that a path or address stands for: a file, several, a pattern with *, or a folder (and a split of it)."""
     if isinstance(path, list | tuple):
         files = [located(name) for name in path]
     elif any(character in str(path) for character in "*?["):
         pattern = located(path)
-        files = [file for file, folder in entries(pattern.parent) if not folder and fnmatch(file.name, pattern.name)]
-        return _found([file for file in files if file.suffix not in (".index", ".json")], path)
-    elif is_folder(located(path)):
-        return _found(_of_folder(located(path), split), path)
+        found = [file for file, folder in entries(pattern.parent) if not folder and fnmatch(file.name, pattern.name)]
+        files = [file for file in found if file.suffix not in (".index", ".json")]
     else:
-        files = [located(path)]
-    return _found(files, path)
-
-
-def _found(files: list[Any], path: Any) -> list[Any]:
-    """The files, unless one is missing; an address that does not exist is found out when it is opened."""
+        files = _of_folder(located(path), split) if is_folder(located(path)) else [located(path)]
+    # an address that does not exist is reported when it is opened
     missing = [str(file) for file in files if not is_remote(file) and not file.is_file()]
     if missing or not files:
         raise DataError(f"There are no record files {', '.join(missing) or repr(str(path))}.")
@@ -103,19 +92,18 @@ def _of_folder(folder: Any, split: str | None) -> list[Any]:
 def find_schema(files: Sequence[Any]) -> Schema | None:
     """The schema beside record files, if there is one."""
     path = files[0].parent / SCHEMA_FILE
-    if not is_remote(path):
-        return Schema.read(path) if path.is_file() else None
     try:
         return Schema.parse(read_bytes(path), str(path))
-    except OSError:
-        return None
+    except OSError as error:
+        if is_remote(path) or isinstance(error, FileNotFoundError):
+            return None
+        raise DataError(f"The schema {str(path)!r} cannot be read: {error.strerror}.") from None
 
 
 class RecordSet:
     """The records of some files by index, decoded with their schema (inferred where there is none)."""
 
-    def __init__(self, path: Any, split: str | None = None,
-                 schema: Schema | None = None) -> None:  # fmt: skip
+    def __init__(self, path: Any, split: str | None = None, schema: Schema | None = None) -> None:
         self.paths = find_files(path, split)
         self.files = [RecordFile(file) for file in self.paths]
         stored = schema or find_schema(self.paths)
@@ -132,11 +120,11 @@ class RecordSet:
     def __len__(self) -> int:
         return self._total
 
-    def place(self, index: int) -> tuple[int, int]:
+    def locate(self, index: int) -> tuple[int, int]:
         """The file of a record, and its index there."""
         if self._interleaved:
-            place, number = divmod(index, len(self.files))
-            return number, place
+            within, number = divmod(index, len(self.files))
+            return number, within
         number = int(np.searchsorted(self._ends, index, side="right"))
         return number, index - (int(self._ends[number - 1]) if number else 0)
 
@@ -144,12 +132,12 @@ class RecordSet:
         """The bytes of a record, checked."""
         if not 0 <= index < self._total:
             raise IndexError(f"There are {self._total} records; asked for number {index}.")
-        number, place = self.place(index)
+        number, within = self.locate(index)
         if self._many and number not in self._open:
             self._open[number] = self.files[number]
             if len(self._open) > _OPEN_FILES:
                 self._open.popitem(last=False)[1].close()
-        return self.files[number][place]
+        return self.files[number][within]
 
     def __getitem__(self, index: int) -> Any:
         return self.schema.decode(self.data(index))
@@ -179,9 +167,7 @@ def _leaf(name: str, values: list[Values], count: int) -> Leaf:
     stored = {"int64": "int64", "float32": "float"}.get(dtype, "bytes")
     lengths = {len(value) for value in values}
     optional = len(values) < count
-    shape: tuple[int | None, ...]
-    if lengths == {1} and not optional:
-        shape = ()
-    else:
-        shape = (lengths.pop(),) if len(lengths) == 1 and not optional else (None,)
+    shape: tuple[int | None, ...] = (None,)
+    if len(lengths) == 1 and not optional:
+        shape = () if lengths == {1} else (lengths.pop(),)
     return Leaf(name, dtype, shape, stored=stored, optional=optional)

@@ -8,13 +8,12 @@ import functools
 import json
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scena.data.records.example import encode_example, parse_example
-from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf
+from scena.data.records.leaf import STORED, AnyRankLeaf, Leaf, SparseLeaf
 from scena.errors import DataError
 from scena.storage.checksums import warn_if_json_changed
 
@@ -43,15 +42,13 @@ class Schema:
     def decode(self, data: bytes) -> Any:
         """The value of one record, with numpy arrays; strings are bytes, ragged tensors nested lists of arrays."""
         features = parse_example(data)
-        structure = self.structure
         if self._flat is not None:  # the common case, without the calls of the general one
             return {key: decode(features) for key, decode in self._flat}
-        return build(structure, _decoded, features)
+        return build(self.structure, lambda leaf: leaf.decode(features))
 
     def to_json(self) -> dict[str, Any]:
-        """The schema as a JSON value."""
-        return {"format": FORMAT, "version": VERSION, "interleaved": self.interleaved,
-                "structure": _structure_json(self.structure)}  # fmt: skip
+        structure = _structure_json(self.structure)
+        return {"format": FORMAT, "version": VERSION, "interleaved": self.interleaved, "structure": structure}
 
     @classmethod
     def from_json(cls, value: Any, file: str = "the schema") -> "Schema":
@@ -71,14 +68,6 @@ class Schema:
             raise DataError(f"{file} is no schema: {type(error).__name__}: {error}.") from None
 
     @classmethod
-    def read(cls, path: Path) -> "Schema":
-        """The schema in a JSON file."""
-        try:
-            return cls.parse(path.read_bytes(), str(path))
-        except OSError as error:
-            raise DataError(f"The schema {str(path)!r} cannot be read: {error.strerror}.") from None
-
-    @classmethod
     def parse(cls, text: bytes, file: str) -> "Schema":
         """The schema in the JSON text of a file."""
         try:
@@ -96,15 +85,15 @@ class Schema:
     def __str__(self) -> str:
         lines = []
         for leaf in self.leaves:
+            if isinstance(leaf, DatasetLeaf):
+                lines += [f"{leaf.key}: data set of", *(f"  {line}" for line in str(leaf.schema).splitlines())]
+                continue
             sparse = isinstance(leaf, SparseLeaf)
             known = leaf.dense_shape if isinstance(leaf, SparseLeaf) else leaf.shape
             shape = " × ".join("?" if size is None else str(size) for size in known or ()) or "scalar"
             if known is None or isinstance(leaf, AnyRankLeaf):
                 shape = "any shape"
             more = f", {leaf.ragged_rank} ragged" if leaf.ragged_rank else ", sparse" if sparse else ""
-            if isinstance(leaf, DatasetLeaf):
-                lines += [f"{leaf.key}: data set of", *(f"  {line}" for line in str(leaf.schema).splitlines())]
-                continue
             lines.append(f"{leaf.key}: {leaf.dtype}, {shape}{more}{', may be missing' if leaf.optional else ''}")
         return "\n".join(lines)
 
@@ -135,18 +124,18 @@ def make_structure(value: Any, leaf: Callable[[Any, str], Leaf], path: str = "")
     if isinstance(value, Mapping):
         return {str(key): make_structure(item, leaf, _join(path, str(key))) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        items = [make_structure(item, leaf, _join(path, str(place))) for place, item in enumerate(value)]
+        items = [make_structure(item, leaf, _join(path, str(index))) for index, item in enumerate(value)]
         return items if type(value) is list else _tuple_like(value, items)
     return leaf(value, path or "value")
 
 
-def build(structure: Any, make: Callable[..., Any], *arguments: Any) -> Any:
-    """The same containers with `make(leaf, *arguments)` in place of each leaf."""
+def build(structure: Any, make: Callable[[Leaf], Any]) -> Any:
+    """The same containers with `make(leaf)` in index of each leaf."""
     if isinstance(structure, Leaf):
-        return make(structure, *arguments)
+        return make(structure)
     if isinstance(structure, dict):
-        return {key: build(item, make, *arguments) for key, item in structure.items()}
-    items = [build(item, make, *arguments) for item in structure]
+        return {key: build(item, make) for key, item in structure.items()}
+    items = [build(item, make) for item in structure]
     return items if isinstance(structure, list) else _tuple_like(structure, items)
 
 
@@ -165,10 +154,6 @@ def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
         return namedtuple(name, fields)
     except ValueError as error:
         raise DataError(f"The schema has a named tuple that cannot be made: {error}.") from None
-
-
-def _decoded(leaf: Leaf, features: Any) -> Any:
-    return leaf.decode(features)
 
 
 def _join(path: str, key: str) -> str:
@@ -198,8 +183,8 @@ def _encode(structure: Any, value: Any, features: dict[str, Any], path: str) -> 
     else:
         if not isinstance(value, tuple | list) or len(value) != len(structure):
             raise DataError(f"Expected {len(structure)} items at {path or 'the top'}. Received: {value!r:.80}.")
-        for place, part in enumerate(structure):
-            _encode(part, value[place], features, f"{path}/{place}")
+        for index, part in enumerate(structure):
+            _encode(part, value[index], features, f"{path}/{index}")
 
 
 def _structure_json(structure: Any) -> dict[str, Any]:
@@ -209,12 +194,8 @@ def _structure_json(structure: Any) -> dict[str, Any]:
         return {"kind": "dict", "items": [[key, _structure_json(item)] for key, item in structure.items()]}
     items = [_structure_json(item) for item in structure]
     if hasattr(structure, "_fields"):
-        return {
-            "kind": "named tuple",
-            "name": type(structure).__name__,
-            "fields": list(structure._fields),
-            "items": items,
-        }
+        name, fields = type(structure).__name__, list(structure._fields)
+        return {"kind": "named tuple", "name": name, "fields": fields, "items": items}
     return {"kind": "list" if isinstance(structure, list) else "tuple", "items": items}
 
 
@@ -241,7 +222,7 @@ def _structure_from_json(value: Any) -> Any:
         return SparseLeaf(key, dtype, shape)
     if shape is None:
         raise DataError(f"The schema gives {key!r} no shape.")
-    if value["stored"] not in ("bytes", "int64", "float", "raw"):
+    if value["stored"] not in STORED:
         raise ValueError(f"{key} is stored as {value['stored']!r}")
     return Leaf(key, dtype, shape, stored=value["stored"],
                 ragged_rank=int(value.get("ragged_rank", 0)), optional=bool(value.get("optional", False)),

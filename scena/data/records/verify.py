@@ -1,33 +1,28 @@
 """Checking record files from end to end, and saving what can be read of damaged ones."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scena.data.records.example import check_example
-from scena.data.records.files import RecordFile, ShardWriter, make_folder
+from scena.data.records.files import RecordFile
 from scena.data.records.framing import Damage, salvage
+from scena.data.records.writing import ShardWriter, make_folder
 from scena.errors import DataError
 
 
-class Verified:
-    """What was found in one file.
+class Verified(NamedTuple):
+    """What was found in one file."""
 
-    Attributes:
-        path: the file.
-        records: how many whole records it has.
-        damages: what cannot be read, with offsets (in the uncompressed data, if it is compressed).
-        size: bytes of the file.
-    """
-
-    def __init__(self, path: Any, records: int, damages: list[Damage], size: int) -> None:
-        self.path = path
-        self.records = records
-        self.damages = damages
-        self.size = size
+    path: Any
+    records: int
+    """How many whole records it has."""
+    damages: list[Damage]
+    """What cannot be read, with offsets (in the uncompressed data, if it is compressed)."""
+    size: int
+    """Bytes of the file, if it is sound."""
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong."""
         return not self.damages
 
     def report(self) -> str:
@@ -39,10 +34,7 @@ class Verified:
 def verify_file(path: Any, *, examples: bool = True, into: Any = None) -> Verified:
     """Reads a file from end to end: each checksum, and (with `examples`) that each record is a tf.train.Example.
 
-    Args:
-        path: the file.
-        examples: parse the records too.
-        into: a writer that gets every whole record.
+    `into` is a writer that gets every whole record.
     """
     file = RecordFile(path)
     contents = file.contents()

@@ -1,20 +1,178 @@
-"""Writing values as sharded records with a schema beside them."""
+"""Writing values as sharded records with a schema beside them. Files are written aside and renamed."""
 
 import contextlib
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 
-from scena.data.records.files import ShardWriter, index_path, make_folder, sync_folder, unwritable
+import numpy as np
+
+from scena.data.records.files import index_checksum, index_path
+from scena.data.records.framing import OVERHEAD, frame
 from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.errors import DataError
 from scena.storage.checksums import IN_JSON, json_checksum
-from scena.storage.location import check_writable, entries, is_folder, is_remote, located, send_folder
+from scena.storage.durable import sync, write_file
+from scena.storage.location import check_writable, entries, is_folder, is_remote, located, reason_of, send_folder
+
+COMPRESSIONS = ("", "GZIP", "ZLIB")
+BLOCK_SIZE = 1 << 18
+"""Uncompressed bytes between two positions where reading a compressed file can start."""
+_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name and no time: equal records give equal files
+_ZLIB_HEADER = b"\x78\x9c"
+
+
+class ShardWriter:
+    """Writes one record file. It appears under its name, with its index, when the `with` block ends without an error.
+
+    Of several, `finish` each one first: what can fail then is over before the first one appears.
+    """
+
+    def __init__(self, path: str | Path, compression: str = "") -> None:
+        self.path = Path(path)
+        self.count = 0
+        self._entries: list[tuple[int, int]] = []
+        self._temporary = self.path.with_name(f".{self.path.name}.writing-{os.getpid()}")
+        self._temporary_index = self.path.with_name(f".{self.path.name}.index.writing-{os.getpid()}")
+        self._finished = False
+        try:
+            self._sink = _open_sink(self._temporary, compression)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+
+    def write(self, data: bytes) -> None:
+        """Appends one record."""
+        try:
+            self._entries.append(self._sink.write(frame(data)))
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+        self.count += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: BaseException | TracebackType | None) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.discard()
+            raise
+
+    def finish(self) -> None:
+        """Writes all there is to write, aside."""
+        if self._finished:
+            return
+        try:
+            self._sink.close()
+            with self._temporary_index.open("wb") as file:
+                rows = np.array([*self._entries, (self._sink.size, 0)], np.int64)
+                rows[-1, 1] = index_checksum(rows)
+                np.save(file, rows, allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+        self._finished = True
+
+    def close(self) -> None:
+        """Completes the file and gives it its name."""
+        self.finish()
+        os.replace(self._temporary_index, index_path(self.path))
+        os.replace(self._temporary, self.path)
+        sync(self.path.parent)
+
+    def discard(self) -> None:
+        """Removes what was written."""
+        with contextlib.suppress(OSError):  # a full disk cannot take what is about to be removed
+            self._sink.file.close()
+        self._temporary.unlink(missing_ok=True)
+        self._temporary_index.unlink(missing_ok=True)
+
+
+def unwritable(path: Any, error: OSError) -> DataError:
+    return DataError(f"{str(path)!r} cannot be written: {reason_of(error)}.")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it, where they are missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+
+
+class Sink:
+    """Frames one after the other. An index row is (offset, 0)."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.size = 0
+
+    def write(self, parts: tuple[bytes, bytes, bytes]) -> tuple[int, int]:
+        """Writes a frame; returns its index row."""
+        row = (self.size, 0)
+        self.file.writelines(parts)
+        self.size += OVERHEAD + len(parts[1])
+        return row
+
+    def close(self) -> None:
+        """Completes the file."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+
+
+class CompressedSink(Sink):
+    """Frames in a deflate stream that starts afresh at each block. A row is (start of the block, offset within it)."""
+
+    def __init__(self, file: BinaryIO, compression: str) -> None:
+        super().__init__(file)
+        self._gzip = compression == "GZIP"
+        self._deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._check = 0 if self._gzip else 1
+        self._total = self._within = 0
+        self._append(_GZIP_HEADER if self._gzip else _ZLIB_HEADER)
+        self._block = self.size
+
+    def _append(self, data: bytes) -> None:
+        self.size += self.file.write(data)
+
+    def write(self, parts: tuple[bytes, bytes, bytes]) -> tuple[int, int]:
+        row = (self._block, self._within)
+        data = b"".join(parts)
+        self._check = (zlib.crc32 if self._gzip else zlib.adler32)(data, self._check)
+        self._append(self._deflate.compress(data))
+        self._total += len(data)
+        self._within += len(data)
+        if self._within >= BLOCK_SIZE:
+            self._append(self._deflate.flush(zlib.Z_FULL_FLUSH))
+            self._block, self._within = self.size, 0
+        return row
+
+    def close(self) -> None:
+        self._append(self._deflate.flush())
+        if self._gzip:
+            self._append(self._check.to_bytes(4, "little") + (self._total & 0xFFFFFFFF).to_bytes(4, "little"))
+        else:
+            self._append(self._check.to_bytes(4, "big"))
+        super().close()
+
+
+def _open_sink(path: Path, compression: str) -> Sink:
+    if compression not in COMPRESSIONS:
+        raise DataError(f"compression is one of {', '.join(map(repr, COMPRESSIONS))}. Received: {compression!r}.")
+    file = path.open("wb", buffering=1 << 20)
+    return CompressedSink(file, compression) if compression else Sink(file)
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -27,33 +185,15 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Writes a JSON object with its checksum as a file that appears as a whole."""
-    value = {**value, IN_JSON: json_checksum(value)}
-    temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    content = {**value, IN_JSON: json_checksum(value)}
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(value, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        write_file(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise unwritable(path, error) from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
 
 
-def write_records(
-    values: Iterable[Any],
-    schema: Schema,
-    path: Any,
-    *,
-    split: str = "data",
-    shards: int = 1,
-    shard: tuple[int, int] | None = None,
-    compression: str = "",
-    overwrite: bool = False,
-) -> int:
+def write_records(values: Iterable[Any], schema: Schema, path: Any, *, split: str = "data", shards: int = 1,
+                  shard: tuple[int, int] | None = None, compression: str = "", overwrite: bool = False) -> int:  # fmt: skip
     """Writes `values` into the folder `path`; returns how many.
 
     Args:
@@ -71,18 +211,21 @@ def write_records(
     if count < 1:
         raise DataError(f"shards must be at least 1. Received: {count}.")
     numbers = [number] if shard else list(range(count))
-    files = [folder / shard_name(split, place, count) for place in numbers]
-    _check_free(folder, split, files, overwrite)
+    names = [shard_name(split, number, count) for number in numbers]
+    _check_free(folder, split, names, overwrite)
     stored = Schema(schema.structure, interleaved=True)
-    _check_schema(folder, stored, overwrite)
+    known = None if overwrite else find_schema([folder / SCHEMA_FILE])
+    if known is not None and known != stored:
+        path = str(folder / SCHEMA_FILE)
+        raise DataError(f"{path!r} describes records of another structure: choose another folder.")
     if is_remote(folder):
         check_writable(folder)
         with tempfile.TemporaryDirectory(prefix="scena-records-") as here:
-            written = _write(values, stored, Path(here), [file.name for file in files], compression)
+            written = _write(values, stored, Path(here), names, compression)
             send_folder(Path(here), folder)
         return written
     make_folder(folder)
-    return _write(values, stored, folder, [file.name for file in files], compression)
+    return _write(values, stored, folder, names, compression)
 
 
 def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str], compression: str) -> int:
@@ -102,29 +245,19 @@ def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str]
     return written
 
 
-def _check_free(folder: Any, split: str, files: list[Any], overwrite: bool) -> None:
-    there = [file for file, inner in entries(folder) if not inner] if is_folder(folder) else []
-    whole_set = [file for file in there if fnmatch(file.name, f"{split}-*-of-*.tfrecord")]
-    others = [file for file in whole_set if file.name not in {f.name for f in files}]
-    same_set = {file.name.rpartition("-of-")[2] for file in files}
-    strange = [file.name for file in others if file.name.rpartition("-of-")[2] not in same_set]
+def _check_free(folder: Any, split: str, names: list[str], overwrite: bool) -> None:
+    there = [file.name for file, inner in entries(folder) if not inner] if is_folder(folder) else []
+    of_split = [name for name in there if fnmatch(name, f"{split}-*-of-*.tfrecord")]
+    same_set = {name.rpartition("-of-")[2] for name in names}
+    strange = [name for name in of_split if name.rpartition("-of-")[2] not in same_set]
     if strange and not overwrite:
-        raise DataError(
-            f"{str(folder)!r} holds another set of {split!r} ({strange[0]}): remove it, or choose a new folder."
-        )
-    existing = sorted({file.name for file in there} & {file.name for file in files})
+        where = f"{str(folder)!r} holds another set of {split!r} ({strange[0]})"
+        raise DataError(f"{where}: remove it, or choose a new folder.")
+    existing = sorted({*there} & {*names})
     if existing and not overwrite:
-        raise DataError(
-            f"{str(folder)!r} already holds {existing[0]}. Nothing was written; overwrite=True (--force) replaces it."
-        )
+        where = f"{str(folder)!r} already holds {existing[0]}"
+        raise DataError(f"{where}. Nothing was written; overwrite=True (--force) replaces it.")
     if overwrite:
         for name in strange:
             (folder / name).unlink()
             index_path(folder / name).unlink(missing_ok=True)
-
-
-def _check_schema(folder: Any, schema: Schema, overwrite: bool) -> None:
-    path = folder / SCHEMA_FILE
-    known = find_schema([path]) if not overwrite else None
-    if known is not None and known != schema:
-        raise DataError(f"{str(path)!r} describes records of another structure: choose another folder.")

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy as np
 from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
-from scena.data.sources.params import ArrayGeneratorParams, ImageArraysParams
-from scena.data.sources.splits import SplitSource
+from scena.data.sources.params import ArrayGeneratorParams
 from scena.errors import DataError
 from scena.storage.location import is_remote, located, only_here, read_bytes, state_of
 
@@ -23,8 +22,7 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
 
     def __init__(self, params: ArrayGeneratorParams, mode: PipelineMode) -> None:
         super().__init__(params, mode)
-        if only_here(*params.inputs.values(), *params.targets.values()):
-            self.main_process = True  # type: ignore[misc]
+        self.main_process = self.main_process or only_here(*params.inputs.values(), *params.targets.values())
         self.inputs: Arrays = {name: load_array(file) for name, file in params.inputs.items()}
         self.targets: Arrays = {name: load_array(file) for name, file in params.targets.items()}
         self._count = _common_length({**self.inputs, **self.targets})
@@ -40,18 +38,14 @@ class ArrayGenerator(RandomAccessGenerator[ArrayGeneratorParams]):
         return generator
 
     def fingerprint(self) -> list[list[Any]]:
-        """Size and time of change of each file."""
-        names = [*self.params.inputs.values(), *self.params.targets.values()]
-        return [array_state(name) for name in names]
+        return [array_state(name) for name in (*self.params.inputs.values(), *self.params.targets.values())]
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, index: int) -> Sample:
-        return Sample(
-            inputs={name: array[index] for name, array in self.inputs.items()},
-            targets={name: array[index] for name, array in self.targets.items()},
-        )
+        inputs = {name: array[index] for name, array in self.inputs.items()}
+        return Sample(inputs=inputs, targets={name: array[index] for name, array in self.targets.items()})
 
 
 class MemoryArrayGenerator(ArrayGenerator):
@@ -100,7 +94,6 @@ def load_array(file: str) -> np.ndarray[Any, Any]:
 
 
 def _load_hdf5(file: str) -> np.ndarray[Any, Any]:
-    """An array of an HDF5 file; rows are read when they are used."""
     import h5py
 
     path, member = _split(file)
@@ -136,7 +129,7 @@ def _is_inside(file: Any, name: str) -> bool:
 
 
 def _what(error: Exception) -> str:
-    """The first line of what went wrong; numpy's advice to trust a file is no advice."""
+    """The first line of an error, without numpy's advice to allow pickled objects."""
     text = (str(error).splitlines() or [""])[0]
     if "allow_pickle" in text:
         return "it holds Python objects, or is no array at all"
@@ -148,50 +141,3 @@ def _common_length(arrays: Arrays) -> int:
     if len(set(sizes.values())) > 1:
         raise DataError(f"All arrays need the same number of rows. Received: {sizes}")
     return next(iter(sizes.values()), 0)
-
-
-class ImageArrays(SplitSource[ImageArraysParams]):
-    """Reads rows of two arrays; its classes are named by their numbers."""
-
-    def title(self) -> str:
-        return self.params.images
-
-    def open(self) -> dict[str, int]:
-        params = self.params
-        if only_here(params.images, params.labels):
-            self.main_process = True  # type: ignore[misc]
-        self._images = load_array(params.images)
-        labels = np.asarray(load_array(params.labels)[()])
-        if len(self._images.shape) not in (3, 4):
-            raise DataError(
-                f"{params.images} must have the axes samples, height, width and perhaps channels. "
-                f"Received: shape {tuple(self._images.shape)}."
-            )
-        if labels.ndim == 2 and labels.shape[1] == 1:  # as Keras' data sets come
-            labels = labels[:, 0]
-        if labels.ndim != 1 or labels.dtype.kind not in "iu" or (labels.size and labels.min() < 0):
-            raise DataError(
-                f"{params.labels} must hold one whole number from 0 for each image. "
-                f"Received: {labels.dtype.name} of shape {labels.shape}."
-            )
-        if len(labels) != len(self._images):
-            raise DataError(f"{params.images} has {len(self._images)} images, {params.labels} {len(labels)} labels.")
-        if not len(labels):
-            raise DataError(f"{params.images} holds no image.")
-        self._labels = labels
-        self.classes = [str(number) for number in range(int(labels.max()) + 1)]
-        return {"all": len(labels)}
-
-    def labels(self, split: str) -> Sequence[Any] | None:
-        return self._labels.tolist()
-
-    def fingerprint(self) -> list[Any]:
-        """Size and time of change of both files."""
-        return [array_state(self.params.images), array_state(self.params.labels)]
-
-    def read(self, split: str, place: int) -> Sample:
-        image = np.asarray(self._images[place])
-        return Sample(
-            inputs={"image": image if image.ndim == 3 else image[..., None]},
-            targets={"label": int(self._labels[place])},
-        )

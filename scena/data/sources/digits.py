@@ -23,20 +23,12 @@ TEST_EVERY = 5
 
 @functools.lru_cache(maxsize=2)
 def load_digits(name: str, split: Split) -> Arrays:
-    """The images and labels of a data set.
-
-    Args:
-        name: "digits" (embedded), "mnist" or "fashion_mnist" (fetched by Keras once, then read from its cache).
-        split: "train" or "test".
-
-    Raises:
-        DataError: the name is unknown, or the data is not there and cannot be fetched.
-    """
+    """The images and labels of "digits" (embedded), "mnist" or "fashion_mnist" (fetched by Keras once, then read from its cache)."""
     if name == "digits":
         with np.load(EMBEDDED, allow_pickle=False) as arrays:
             images, labels = arrays["images"], arrays["labels"]
-        places = np.arange(len(labels))
-        chosen = places[(places % TEST_EVERY == 0) == (split == "test")]
+        indices = np.arange(len(labels))
+        chosen = indices[(indices % TEST_EVERY == 0) == (split == "test")]
         chosen = np.random.default_rng(0).permutation(chosen)  # the file is sorted by class
         return images[chosen], labels[chosen]
     if name not in DIGIT_SETS:
@@ -44,7 +36,10 @@ def load_digits(name: str, split: Split) -> Arrays:
     files = _cached_files(name)
     if not all(path.is_file() for path in files):
         _fetch(name)
-    return _read_npz(files[0], split) if name == "mnist" else _read_idx(files, split)
+    if name == "fashion_mnist":
+        return _read_idx(files, split)
+    with np.load(files[0], allow_pickle=False) as arrays:
+        return arrays[f"x_{split}"], arrays[f"y_{split}"]
 
 
 def _cached_files(name: str) -> list[Path]:
@@ -61,15 +56,8 @@ def _fetch(name: str) -> None:
     try:
         getattr(keras.datasets, name).load_data()
     except Exception as error:  # Keras raises a bare Exception when it cannot download
-        raise DataError(
-            f"The data set {name!r} is not on this machine and cannot be fetched ({error}). "
-            "Use --data.dataset digits, which needs no network."
-        ) from error
-
-
-def _read_npz(path: Path, split: Split) -> Arrays:
-    with np.load(path, allow_pickle=False) as arrays:
-        return arrays[f"x_{split}"], arrays[f"y_{split}"]
+        problem = f"The data set {name!r} is not on this machine and cannot be fetched ({error})"
+        raise DataError(f"{problem}. Use --data.dataset digits, which needs no network.") from error
 
 
 def _read_idx(files: list[Path], split: Split) -> Arrays:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from scena.data.records.files import RecordFile
+from scena.data.records.record_set import RecordSet
+from scena.data.records.schema import Schema
 from scena.data.sample import Sample
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import NamedDataSetParams
@@ -40,7 +39,7 @@ class NamedDataSet(SplitSource[NamedDataSetParams]):
             self._backend = ArraySets({split: load_digits(name, split) for split in ("train", "test")})
         elif kind == "keras" or (kind == "" and name in KERAS_SETS and not _prepared(name, self.params.data_dir)):
             self._backend = _keras_set(name, also_tfds=kind == "")
-            self.main_process = True  # type: ignore[misc]  # else each worker would load Keras
+            self.main_process = True  # else each worker would load Keras
         else:
             self._backend = PreparedSet(name, self.params.data_dir)
         self.classes = self._backend.classes
@@ -49,31 +48,27 @@ class NamedDataSet(SplitSource[NamedDataSetParams]):
     def labels(self, split: str) -> Sequence[Any] | None:
         return self._backend.labels(split)
 
-    def read(self, split: str, place: int) -> Sample:
-        return self._backend.read(split, place)
+    def read(self, split: str, index: int) -> Sample:
+        return self._backend.read(split, index)
 
 
 class ArraySets:
     """Images and labels in memory."""
 
     def __init__(self, splits: dict[str, tuple[Any, Any]]) -> None:
-        self.splits = {name: (_with_channels(images), labels.reshape(-1)) for name, (images, labels) in splits.items()}
+        flat = {name: (images, labels.reshape(-1)) for name, (images, labels) in splits.items()}
+        self.splits = {name: (i[..., None] if i.ndim == 3 else i, labels) for name, (i, labels) in flat.items()}
         self.counts = {name: len(labels) for name, (_, labels) in self.splits.items()}
         highest = max(int(labels.max()) for _, labels in self.splits.values())
         self.classes: list[str] | None = [str(number) for number in range(highest + 1)]
 
     def labels(self, split: str) -> Sequence[Any] | None:
-        """The class of each sample."""
         return [int(label) for label in self.splits[split][1]]
 
-    def read(self, split: str, place: int) -> Sample:
-        """One sample."""
+    def read(self, split: str, index: int) -> Sample:
+        """One sample of a split."""
         images, labels = self.splits[split]
-        return Sample(inputs={"image": images[place]}, targets={"label": int(labels[place])})
-
-
-def _with_channels(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return images[..., None] if images.ndim == 3 else images
+        return Sample(inputs={"image": images[index]}, targets={"label": int(labels[index])})
 
 
 class PreparedSet:
@@ -85,26 +80,20 @@ class PreparedSet:
             _prepare(builder, name)
         info = builder.info
         self._features = info.features
-        self.files = {
-            split: [RecordFile(os.fspath(path)) for path in info.splits[split].filepaths] for split in info.splits
-        }
-        self._ends = {split: np.cumsum([len(file) for file in files]) for split, files in self.files.items()}
-        self.counts = {split: int(ends[-1]) if len(ends) else 0 for split, ends in self._ends.items()}
+        paths = {split: [os.fspath(path) for path in info.splits[split].filepaths] for split in info.splits}
+        self._sets = {split: RecordSet(files, schema=Schema({})) for split, files in paths.items() if files}
+        self.counts = {split: len(self._sets[split]) if files else 0 for split, files in paths.items()}
         keys = info.supervised_keys
         self._keys = keys[:2] if keys is not None and all(isinstance(key, str) for key in keys) else None
         names = getattr(self._features[self._keys[1]], "names", None) if self._keys else None
         self.classes: list[str] | None = list(names) if names else None
 
     def labels(self, split: str) -> Sequence[Any] | None:
-        """Not known: they are in the records."""
         return None
 
-    def read(self, split: str, place: int) -> Sample:
+    def read(self, split: str, index: int) -> Sample:
         """One sample: inputs and targets as the data set's `supervised_keys` say, else all features as inputs."""
-        ends = self._ends[split]
-        number = int(np.searchsorted(ends, place, side="right"))
-        record = self.files[split][number][place - (int(ends[number - 1]) if number else 0)]
-        value = self._features.deserialize_example_np(record)
+        value = self._features.deserialize_example_np(self._sets[split].data(index))
         if self._keys is None:
             return Sample(inputs=value)
         source, target = self._keys
@@ -153,12 +142,12 @@ def _prepare(builder: Any, name: str) -> None:
 
 
 def online() -> bool:
-    """Whether downloads have a chance: answers within a few seconds, where downloaders would retry for minutes."""
+    """Whether a download can succeed: answers within seconds, where downloaders would retry for minutes."""
     try:
         with urllib.request.urlopen(DOWNLOAD_HOST, timeout=TIMEOUT):
             return True
     except urllib.error.HTTPError:
-        return True  # an answer, if not a friendly one
+        return True  # the host answered
     except OSError:
         return False
 
@@ -166,12 +155,14 @@ def online() -> bool:
 def _keras_set(name: str, also_tfds: bool) -> ArraySets:
     if name not in KERAS_SETS:
         raise DataError(f"Keras has no data set {name!r} here; it has {', '.join(KERAS_SETS)}.")
-    if name in ("mnist", "fashion_mnist"):
-        if not _keras_cached(name) and not online():
-            raise _not_there(name, also_tfds)
-        return ArraySets({split: load_digits(name, split) for split in ("train", "test")})
     if not _keras_cached(name) and not online():
-        raise _not_there(name, also_tfds)
+        also = ", nor has TensorFlow Datasets prepared it" if also_tfds else ""
+        raise DataError(
+            f"The data set {name!r} is not in Keras' cache (~/.keras/datasets){also}, and {DOWNLOAD_HOST} cannot be reached to "
+            "download it. The data set 'digits' needs no network."
+        )
+    if name in ("mnist", "fashion_mnist"):
+        return ArraySets({split: load_digits(name, split) for split in ("train", "test")})
     import keras
 
     train, test = getattr(keras.datasets, name).load_data()
@@ -183,11 +174,3 @@ def _keras_cached(name: str) -> bool:
     files = {"mnist": "mnist.npz", "fashion_mnist": "fashion-mnist", "cifar10": "cifar-10-batches-py*",
              "cifar100": "cifar-100-python*"}  # fmt: skip
     return any(folder.glob(files[name]))
-
-
-def _not_there(name: str, also_tfds: bool) -> DataError:
-    also = ", nor has TensorFlow Datasets prepared it" if also_tfds else ""
-    return DataError(
-        f"The data set {name!r} is not in Keras' cache (~/.keras/datasets){also}, and {DOWNLOAD_HOST} cannot be reached to "
-        "download it. The data set 'digits' needs no network."
-    )

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any, Self
 
+from scena.data.image.params import SPLIT_HELP, ImagePlacesParams
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ParamsError
 from scena.params.declare import complete_repr, param
 from scena.storage.location import Location
-
-SPLIT_HELP = "train, train[:80%], train[100:]+test, …; default: by the mode, and a seeded tenth of train where there is no validation"
 
 
 class SplitSourceParams(DataGeneratorParams, abstract=True):
@@ -16,9 +15,7 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
 
     split: str | None = param(None, help=SPLIT_HELP)
     split_seed: int = param(0, ge=0, lt=2**32, help="seed of that tenth")
-    sides: list[str] = param(
-        [], hidden=True, help="in a training: what it and its validation read, and of which data set"
-    )
+    sides: list[str] = param([], hidden=True, help="in a training: what it and its validation read of which data set")
 
     def shared(self, mode: PipelineMode, train: str | None, validation: str | None) -> Self:
         """One side of a training, which knows what both sides read."""
@@ -50,36 +47,15 @@ class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):
     data_dir: Path | None = param(None, help="where TensorFlow Datasets keeps its data; default: ~/tensorflow_datasets")
 
 
-class ImageFilesParams(SplitSourceParams, builds=".image_files:ImageFileSource"):
+class ImageFilesParams(ImagePlacesParams, SplitSourceParams, builds=".images:ImageFileSource"):
     """Image files: a folder for each class, or folders train, validation, … with those, or a table."""
 
-    images: Location | None = param(None, help="the folder; with csv: what its paths are relative to")
-    csv: Location | None = param(None, help="a table of paths and labels")
-    delimiter: str | None = param(
-        None, help="what separates columns of the table; default: a tab in .tsv, else a comma"
-    )
-    header: bool = param(True, help="the first line of the table names its columns")
-    path_column: str | None = param(None, help="name or number (from 0) of the column of paths; default: the first")
-    label_column: str | None = param(
-        None, help="the same for labels; default: the one named label or class, or the second"
-    )
-    split_column: str | None = param(None, help="the same for splits; default: the one named split, if there is one")
-    folders: str = param(
-        "auto",
-        choices=["auto", "classes", "splits"],
-        help="what the folders in `images` are; auto: splits if they are named so (train, validation, test1, …), else classes",
-    )
 
-    def __post_init__(self) -> None:
-        if self.images is None and self.csv is None:
-            raise ParamsError("say where the images are: `images` (a folder for each class) or `csv` (a table).")
-
-
-class ImageArraysParams(SplitSourceParams, builds=".arrays:ImageArrays"):
+class ImageArraysParams(SplitSourceParams, builds=".images:ImageArrays"):
     """Images in an array of .npy, .npz or HDF5 files, and an array of the numbers of their classes."""
 
     images: str = param(
-        required=True, help="file.npy, file.npz:array or file.h5:array of (samples, height, width[, channels])"
+        required=True, help="FILE.npy, FILE.npz:ARRAY or FILE.h5:ARRAY; samples, height, width[, channels]"
     )
     labels: str = param(required=True, help="the same for the classes: whole numbers from 0")
 
@@ -88,31 +64,27 @@ class ImageRecordsParams(SplitSourceParams, builds=".records:ImageRecords"):
     """Image records, as `scena records write` makes them."""
 
     records: Location = param(
-        required=True, help="the folder of the data set, one file, or a pattern with *; also an address such as s3://…"
+        required=True, help="a folder of record files, a file, or a pattern with *; also an address"
     )
     image_key: str = param("image", help="the feature with the encoded image")
     label_key: str = param("label", help="the feature with the label")
 
 
-class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenerator"):
+class ListFileGeneratorParams(DataGeneratorParams, builds=".text_files:ListFileGenerator"):
     """Lines of text files, each the name of a sample (a file, most often)."""
 
     lists: list[str] = param([], help="text files with one sample per line")
-    list_ratios: list[float] = param(
-        [], help="training: how often samples of each list are drawn, relative to each other; default: each list once"
-    )
+    list_ratios: list[float] = param([], help="training: how often each list is drawn from; default: each line once")
     ignore_prefix: str = param("#", help="lines that start with this are skipped")
 
     def __post_init__(self) -> None:
-        if self.list_ratios and len(self.list_ratios) != len(self.lists):
-            raise ParamsError(
-                f"list_ratios needs one number for each of the {len(self.lists)} lists. Received: {self.list_ratios}"
-            )
-        if any(ratio < 0 for ratio in self.list_ratios) or (self.list_ratios and not sum(self.list_ratios)):
-            raise ParamsError(f"list_ratios must not be negative, nor all zero. Received: {self.list_ratios}")
+        ratios = self.list_ratios
+        if ratios and len(ratios) != len(self.lists):
+            raise ParamsError(f"list_ratios needs a number for each of the {len(self.lists)} lists. Received: {ratios}")
+        if any(ratio < 0 for ratio in ratios) or (ratios and not sum(ratios)):
+            raise ParamsError(f"list_ratios must not be negative, nor all zero. Received: {ratios}")
 
     def parts(self) -> dict[str, DataGeneratorParams]:
-        """One source for each list, named after its file."""
         if len(self.lists) < 2:
             return {"": self}
         stems = [Path(name).stem for name in self.lists]
@@ -120,7 +92,7 @@ class ListFileGeneratorParams(DataGeneratorParams, builds=".lists:ListFileGenera
         return {name: self.replace(lists=[path], list_ratios=[]) for name, path in zip(names, self.lists, strict=True)}
 
 
-class RowGeneratorParams(DataGeneratorParams, builds=".rows:RowGenerator"):
+class RowGeneratorParams(DataGeneratorParams, builds=".text_files:RowGenerator"):
     """Rows of CSV or TSV files with a header line; each row is a dict by column name."""
 
     files: list[str] = param([], help="CSV or TSV files with a header line")
@@ -152,9 +124,6 @@ def try_source(source: Any, mode: PipelineMode) -> None:
     """Opens and closes one of Scena's own sources, so that its errors are raised before anything heavy is loaded.
 
     Skips remote sources, which may take long, sources that need TensorFlow, and those of the user, except for list files.
-
-    Raises:
-        DataError: as opening it raises.
     """
     import logging  # --help does not need it
 
@@ -166,7 +135,7 @@ def try_source(source: Any, mode: PipelineMode) -> None:
         return
     own = (type(source).__builds__ or "").startswith("scena.data.")
     if isinstance(source, ListFileGeneratorParams):
-        from scena.data.sources.lists import ListFileGenerator
+        from scena.data.sources.text_files import ListFileGenerator
 
         ListFileGenerator(source, mode)
     elif own and isinstance(source, SplitSourceParams):

@@ -12,66 +12,66 @@ from scena.data.sample import Sample
 from scena.data.sources.params import ImageRecordsParams, RecordsParams
 from scena.data.sources.splits import SplitSource
 from scena.errors import DataError
-from scena.storage.location import located, only_here, state_of
+from scena.storage.location import only_here, state_of
 
 
-class Records(SplitSource[RecordsParams]):
-    """Each record is a sample.
-
-    Records of samples, as `scena records convert` writes them, and image records are what they were before; of others, inputs and
-    targets are chosen from the features by name.
-    """
+class RecordSource(SplitSource[Any]):
+    """Reads records by index; subclasses know what they hold."""
 
     def title(self) -> str:
-        return repr(self.params.records)
+        return str(self.params.records)
 
     def open(self) -> dict[str, int]:
-        params = self.params
-        if only_here(params.records):
-            self.main_process = True  # type: ignore[misc]
-        self.sets = {split or "all": records for split, records in record_sets(params.records).items()}
-        self.classes = info_of(params.records).get("classes")
-        self._inputs, self._targets = dict(params.input_keys), dict(params.target_keys)
-        structure = next(iter(self.sets.values())).schema.structure
-        self._kind = _kind_of(structure)
-        if self._kind != "values" and not self._inputs and not self._targets:
-            self._arrays = self._kind == "images" and structure["image"].python == "array"
-            return self._counts()
-        self._kind = "values"
-        if not isinstance(structure, dict):
-            if params.input_keys or params.target_keys:
-                raise DataError(
-                    f"The records of {params.records!r} are not named, so input_keys and target_keys cannot choose."
-                )
-            return self._counts()
-        chosen = {*self._inputs.values(), *self._targets.values()}
-        unknown = sorted(chosen - set(structure))
-        if unknown:
-            raise DataError(
-                f"The records of {params.records!r} have no {unknown[0]!r}; they have {', '.join(structure)}."
-            )
-        if not self._inputs:
-            self._inputs = {name: name for name in structure if name not in self._targets.values()}
-        return self._counts()
-
-    def _counts(self) -> dict[str, int]:
+        self.main_process = only_here(self.params.records)
+        self.sets = {split or "all": records for split, records in record_sets(self.params.records).items()}
+        self.info = info_of(self.params.records)
+        self.classes = self.info.get("classes")
+        self.structure: Any = next(iter(self.sets.values())).schema.structure
         return {split: len(records) for split, records in self.sets.items()}
 
+    def check_features(self, *keys: str) -> None:
+        """Raises if records have no feature of one of these names."""
+        missing = [key for key in keys if not isinstance(self.structure, dict) or key not in self.structure]
+        if missing:
+            has = ", ".join(self.structure)
+            raise DataError(f"The records of {self.title()!r} have no feature {missing[0]!r}; they have {has}.")
+
     def fingerprint(self) -> list[Any]:
-        """Size and time of change of each file."""
         return [[split, *map(state_of, records.paths)] for split, records in self.sets.items()]
 
-    def read(self, split: str, place: int) -> Sample:
-        value = self.sets[split][place]
+
+class Records(RecordSource):
+    """Each record is a sample.
+
+    Records of samples, as `scena records convert` writes them, and image records are what they were before; inputs and targets of
+    others are chosen from the features by name.
+    """
+
+    params: RecordsParams
+
+    def open(self) -> dict[str, int]:
+        counts = super().open()
+        self._inputs, self._targets = dict(self.params.input_keys), dict(self.params.target_keys)
+        self._kind = "values" if self._inputs or self._targets else _kind_of(self.structure)
+        self._arrays = self._kind == "images" and self.structure["image"].python == "array"
+        if self._kind == "values" and isinstance(self.structure, dict):
+            self.check_features(*self._inputs.values(), *self._targets.values())
+            chosen = self._targets.values()
+            self._inputs = self._inputs or {name: name for name in self.structure if name not in chosen}
+        elif self._inputs or self._targets:
+            where = f"The records of {self.title()!r}"
+            raise DataError(f"{where} are not named, so input_keys and target_keys cannot choose.")
+        return counts
+
+    def read(self, split: str, index: int) -> Sample:
+        value = self.sets[split][index]
         if self._kind == "samples":
             return Sample(inputs=value["inputs"], targets=value.get("targets"), meta=value.get("meta"))
         if self._kind == "images":
             return self._image(value)
         if isinstance(value, dict):
-            return Sample(
-                inputs={name: value[key] for name, key in self._inputs.items()},
-                targets={name: value[key] for name, key in self._targets.items()},
-            )
+            inputs = {name: value[key] for name, key in self._inputs.items()}
+            return Sample(inputs=inputs, targets={name: value[key] for name, key in self._targets.items()})
         if isinstance(value, tuple) and len(value) == 2:  # (inputs, targets), as Keras takes data sets
             return Sample(inputs=value[0], targets=value[1])
         return Sample(inputs=value)
@@ -81,10 +81,10 @@ class Records(SplitSource[RecordsParams]):
         if self._arrays:
             array = np.asarray(Image.open(io.BytesIO(image)))
             image = array if array.ndim == 3 else array[..., None]
-        return Sample(inputs={"image": image}, targets={"label": value["label"]}, meta=name_of(value))
+        return Sample(inputs={"image": image}, targets={"label": value["label"]}, meta=_name_of(value))
 
 
-def name_of(record: dict[str, Any]) -> dict[str, str] | None:
+def _name_of(record: dict[str, Any]) -> dict[str, str] | None:
     """The meta of an image record: its name, if it has one."""
     return {"name": record["name"].decode(errors="replace")} if record["name"] else None
 
@@ -98,49 +98,31 @@ def _kind_of(structure: Any) -> str:
     return "images" if set(structure) == set(IMAGE_SCHEMA.structure) else "values"
 
 
-class ImageRecords(SplitSource[ImageRecordsParams]):
-    """Reads records by index.
+class ImageRecords(RecordSource):
+    """Images and their labels.
 
     Attributes:
         image_size: height and width of all images, if they are known to be the same.
     """
 
-    def title(self) -> str:
-        return str(self.params.records)
+    params: ImageRecordsParams
 
     def open(self) -> dict[str, int]:
-        folder = located(self.params.records)
-        if only_here(self.params.records):
-            self.main_process = True  # type: ignore[misc]
-        self.sets = {split or "all": records for split, records in record_sets(folder).items()}
-        info = info_of(folder)
-        self.classes = info.get("classes")
-        structure = next(iter(self.sets.values())).schema.structure
-        for key in (self.params.image_key, self.params.label_key):
-            if not isinstance(structure, dict) or key not in structure:
-                raise DataError(
-                    f"The records of {self.title()} have no feature {key!r}; they have {', '.join(structure)}."
-                )
-        self._named = "name" in structure
-        counts = {split: len(records) for split, records in self.sets.items()}
-        self.image_size = _one_size(info, counts)
+        counts = super().open()
+        self.check_features(self.params.image_key, self.params.label_key)
+        self.image_size = _one_size(self.info, counts)
         return counts
 
-    def read(self, split: str, place: int) -> Sample:
-        record = self.sets[split][place]
-        meta = name_of(record) if self._named else None
-        return Sample(
-            inputs={"image": record[self.params.image_key]}, targets={"label": record[self.params.label_key]}, meta=meta
-        )
-
-    def fingerprint(self) -> list[Any]:
-        """Size and time of change of each file."""
-        return [[split, *map(state_of, records.paths)] for split, records in self.sets.items()]
+    def read(self, split: str, index: int) -> Sample:
+        record = self.sets[split][index]
+        meta = _name_of(record) if "name" in self.structure else None
+        image, label = record[self.params.image_key], record[self.params.label_key]
+        return Sample(inputs={"image": image}, targets={"label": label}, meta=meta)
 
     def data(self, index: int) -> bytes:
         """The record of a sample, as it is stored."""
-        split, place = self.locate(index)
-        return self.sets[split].data(place)
+        split, within = self.locate(index)
+        return self.sets[split].data(within)
 
 
 def _one_size(info: dict[str, Any], counts: dict[str, int]) -> tuple[int, int] | None:

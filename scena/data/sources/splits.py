@@ -1,4 +1,4 @@
-"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+test`, and what is taken if nothing is said."""
+"""Parts of a data set: `train`, `train[:80%]`, `train[1000:]+test`, and the defaults."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ VALIDATION_NAMES = ("validation", "val", "valid", "dev")
 TEST_NAMES = ("test", "testing", "evaluation", "eval")
 _PART = re.compile(r"^(?P<name>[^\[\]+]+)(?:\[(?P<start>-?\d+%?)?:(?P<stop>-?\d+%?)?\])?$")
 Part = tuple[str, np.ndarray[Any, Any]]
-"""The name of a split, and the places of the chosen samples in it."""
+"""The name of a split, and the indices of the chosen samples in it."""
 Labels = Callable[[str], Sequence[Any] | None]
 """The class of each sample of a split, None where it takes reading them."""
 
@@ -31,18 +31,14 @@ class _Term(NamedTuple):
     """A part as it was written; `whole`: without a slice."""
 
     name: str
-    places: np.ndarray[Any, Any]
+    indices: np.ndarray[Any, Any]
     whole: bool
 
 
 class Splits:
     """The splits of a data set, and dividing them between training and validation.
 
-    Args:
-        counts: the number of samples in each split.
-        seed: of what is kept for validation where there is no split for it.
-        name: of the data set, for messages.
-        labels: the classes of the samples, so that each has its share of what is kept.
+    Without a split for validation a tenth is kept for it, drawn by `seed`; `labels` give each class its share.
     """
 
     def __init__(self, counts: dict[str, int], seed: int, name: str, labels: Labels = lambda split: None) -> None:
@@ -61,7 +57,7 @@ class Splits:
             split: as above. None: the training split to train on, the validation split to validate on. A data set without a
                 validation split is validated on a seeded tenth of its training split, which is then not trained on.
             mode: whether to train or to validate.
-            sides: what a training and its validation read of this data set ("" if nothing is said); None: there is no training.
+            sides: what a training and its validation read of this data set ("" for the default); None: there is no training.
                 Neither gets what the other one has, unless the user named it.
         """
         if mode is PipelineMode.TRAINING:
@@ -78,9 +74,8 @@ class Splits:
         elif self.train is None and self.validation is None and len(self.counts) == 1:
             return self._whole(next(iter(self.counts)))  # a test set on its own
         else:
-            trained = (
-                self._terms(sides[0], known_only=True) if sides and sides[0] else []
-            )  # other data may lack its splits
+            # other data may lack the training's splits
+            trained = self._terms(sides[0], known_only=True) if sides and sides[0] else []
             read, checked = self._divided(trained or None, None)
         self._tell(read, checked, automatic=named is None)
         return checked
@@ -89,10 +84,16 @@ class Splits:
         """What is trained on, and what is validated on."""
         if validation is not None:
             named = _parts(self._terms(validation))
-            if terms is None:
-                name = self._train_name()
-                return self._not_empty([(name, self._without(name, named))], validation), named
-            return _parts(terms), named
+            if terms is not None:
+                return _parts(terms), named
+            name = self._train_name()
+            rest = self._without(name, named)
+            if not len(rest):
+                raise DataError(
+                    f"{self.name}: the validation reads all of {name} (split {validation!r}), and nothing is left to train on. "
+                    "Name less for it (--val.split), or name what to train on (--train.split)."
+                )
+            return [(name, rest)], named
         if self.validation is not None:
             read = _parts(terms) if terms else self._whole(self.train) if self.train is not None else []
             rest = self._without(self.validation, read)
@@ -114,11 +115,8 @@ class Splits:
         strata = None if labels is None else np.asarray(labels)[free]
         order = representative_order(len(free), np.random.default_rng([self.seed, count]), strata)
         kept = [(name, np.sort(free[order[:tenth]]))]
-        read = [
-            (term.name, self._without(name, kept) if term.whole and term.name == name else term.places)
-            for term in terms
-        ]
-        return read, kept
+        rest = self._without(name, kept)
+        return [(term.name, rest if term.whole and term.name == name else term.indices) for term in terms], kept
 
     def _named(self, split: str | None) -> str | None:
         """A split for validation that was named; None for the automatic one, for which `validation` stands where there is none."""
@@ -129,26 +127,17 @@ class Splits:
 
     def _train_name(self) -> str:
         if self.train is None:
-            raise DataError(
-                f"{self.name} has the splits {', '.join(self.counts)}, none of which is for training: name one (split)."
-            )
+            splits = ", ".join(self.counts)
+            raise DataError(f"{self.name} has the splits {splits}, none of which is for training: name one (split).")
         return self.train
 
     def _without(self, name: str, parts: list[Part]) -> np.ndarray[Any, Any]:
-        """The places of a split that are in none of some parts."""
+        """The indices of a split that are in none of some parts."""
         free = np.ones(self.counts[name], bool)
-        for other, places in parts:
+        for other, indices in parts:
             if other == name:
-                free[places] = False
+                free[indices] = False
         return np.flatnonzero(free)
-
-    def _not_empty(self, parts: list[Part], validation: str) -> list[Part]:
-        if not any(len(places) for _, places in parts):
-            raise DataError(
-                f"{self.name}: the validation reads all of {parts[0][0]} (split {validation!r}), and nothing is left to train on. "
-                "Name less for it (--val.split), or name what to train on (--train.split)."
-            )
-        return parts
 
     def _nothing_left(self) -> DataError:
         where = self.validation or self.train
@@ -158,9 +147,9 @@ class Splits:
         )
 
     def _tell(self, train: list[Part], validation: list[Part], automatic: bool) -> None:
-        """Says where the validation samples come from if no split is for them, and if they are trained on."""
-        total = sum(len(places) for _, places in validation)
-        free = sum(len(np.intersect1d(places, self._without(name, train))) for name, places in validation)
+        """Logs where the validation samples come from if they have no split, and warns if they are trained on."""
+        total = sum(len(indices) for _, indices in validation)
+        free = sum(len(np.intersect1d(indices, self._without(name, train))) for name, indices in validation)
         if free < total:
             logger.warning("%s: %d of the %d validation samples are trained on.", self.name, total - free, total)
         elif automatic and self.validation is None:
@@ -178,7 +167,7 @@ class Splits:
         return [term for term in terms if not isinstance(term, str)]
 
     def _term(self, text: str) -> _Term | str:
-        """What a part says; if there is no such split, just its name."""
+        """A part as it is written; just its name if there is no such split."""
         found = _PART.match(text)
         if found is None:
             raise DataError(f"A split is written as train, train[:80%] or train[100:200]+test. Received: {text!r}.")
@@ -193,15 +182,12 @@ class Splits:
         """A split by its name, or by another usual name for the same."""
         if name in self.counts:
             return name
-        if name in ("train", "training") and self.train is not None:
-            return self.train
-        if name in VALIDATION_NAMES and self.validation is not None:
-            return self.validation
-        return name
+        usual = self.train if name in ("train", "training") else self.validation if name in VALIDATION_NAMES else None
+        return usual or name
 
 
 def _parts(terms: list[_Term]) -> list[Part]:
-    return [(term.name, term.places) for term in terms]
+    return [(term.name, term.indices) for term in terms]
 
 
 def _bound(text: str | None, count: int, default: int) -> int:
@@ -228,7 +214,7 @@ class SplitSource(RandomAccessGenerator[P]):
         self.counts = self.open()
         splits = Splits(self.counts, params.split_seed, self.title(), self.labels)
         self._parts: list[Part] = splits.choose(params.split, mode, params.known_sides())
-        self._ends = np.cumsum([len(places) for _, places in self._parts])
+        self._ends = np.cumsum([len(indices) for _, indices in self._parts])
 
     @abstractmethod
     def open(self) -> dict[str, int]:
@@ -239,7 +225,7 @@ class SplitSource(RandomAccessGenerator[P]):
         """The data set in messages."""
 
     @abstractmethod
-    def read(self, split: str, place: int) -> Sample:
+    def read(self, split: str, index: int) -> Sample:
         """One sample of a split."""
 
     def labels(self, split: str) -> Sequence[Any] | None:
@@ -247,25 +233,25 @@ class SplitSource(RandomAccessGenerator[P]):
         return None
 
     def strata(self) -> Sequence[Any] | None:
-        found = [(self.labels(split), places) for split, places in self._parts]
-        known = [np.asarray(labels)[places] for labels, places in found if labels is not None]
+        found = [(self.labels(split), indices) for split, indices in self._parts]
+        known = [np.asarray(labels)[indices] for labels, indices in found if labels is not None]
         return np.concatenate(known).tolist() if len(known) == len(found) else None
 
     @property
     def parts(self) -> list[Part]:
-        """The splits that are read, and the places of the chosen samples in each."""
+        """The splits that are read, and the indices of the chosen samples in each."""
         return self._parts
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def locate(self, index: int) -> tuple[str, int]:
-        """The split of a sample and its place there."""
+        """The split of a sample and its index there."""
         if not 0 <= index < len(self):
             raise IndexError(f"{self.title()} has {len(self)} samples here; asked for number {index}.")
         number = int(np.searchsorted(self._ends, index, side="right")) if len(self._parts) > 1 else 0
-        split, places = self._parts[number]
-        return split, int(places[index - (int(self._ends[number - 1]) if number else 0)])
+        split, indices = self._parts[number]
+        return split, int(indices[index - (int(self._ends[number - 1]) if number else 0)])
 
     def __getitem__(self, index: int) -> Sample:
         return self.read(*self.locate(index))

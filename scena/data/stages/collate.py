@@ -16,7 +16,6 @@ Allocate = Callable[[Layout], list[np.ndarray[Any, Any]]]
 
 
 def allocate_memory(layout: Layout) -> list[np.ndarray[Any, Any]]:
-    """Arrays of ordinary memory."""
     return [np.empty(shape, dtype) for shape, dtype in layout]
 
 
@@ -31,13 +30,10 @@ class Collator:
         self.mode = mode
         self.whole_batches = whole_batches
         self._parts: list[tuple[str, str, ArraySpec, Any]] = []
-        if mode.has_inputs:
-            self._parts += [("inputs", key, spec, padding.get(key, 0)) for key, spec in inputs.items()]
-        if mode.has_targets:
-            self._parts += [("targets", key, spec, padding.get(key, 0)) for key, spec in targets.items()]
-        if whole_batches:
-            self._parts = [(part, key, ArraySpec((None, *spec.shape), spec.dtype), pad)
-                           for part, key, spec, pad in self._parts]  # fmt: skip
+        for part, specs, used in (("inputs", inputs, mode.has_inputs), ("targets", targets, mode.has_targets)):
+            for key, spec in specs.items() if used else ():
+                spec = ArraySpec((None, *spec.shape), spec.dtype) if whole_batches else spec
+                self._parts.append((part, key, spec, padding.get(key, 0)))
 
     def keys(self) -> list[tuple[str, str]]:
         """(inputs | targets, name) of each array, in the order of `collate`."""
@@ -47,14 +43,9 @@ class Collator:
         """The arrays of a batch, in the order of `keys`."""
         columns = [self._column(samples, part, key, spec) for part, key, spec, _ in self._parts]
         if self.whole_batches:
-            return _copied([column[0] for column in columns], allocate)
-        shapes = [_stacked_shape(column, spec) for column, (_, _, spec, _) in zip(columns, self._parts, strict=True)]
-        stacked = allocate(
-            [
-                (shape, _dtype(column, spec))
-                for shape, column, (_, _, spec, _) in zip(shapes, columns, self._parts, strict=True)
-            ]
-        )
+            return copied([column[0] for column in columns], allocate)
+        pairs = zip(columns, self._parts, strict=True)
+        stacked = allocate([(_stacked_shape(column, spec), _dtype(column, spec)) for column, (_, _, spec, _) in pairs])
         for target, column, (_, _, spec, pad) in zip(stacked, columns, self._parts, strict=True):
             _fill(target, column, spec, pad)
         return stacked
@@ -68,9 +59,7 @@ class Collator:
                 value = values[key]
             except (KeyError, TypeError, IndexError):
                 raise DataError(_missing(sample, part, key, values)) from None
-            if (
-                type(value) is np.ndarray and value.dtype is dtype and value.shape == shape
-            ):  # nothing to check or convert
+            if type(value) is np.ndarray and value.dtype is dtype and value.shape == shape:  # nothing to convert
                 column.append(value)
                 continue
             try:
@@ -90,20 +79,14 @@ class Collator:
             for part, name, _, _ in self._parts:
                 if name == key:
                     return len(getattr(sample, part)[key])
-            raise DataError(
-                f"bucket_by={key!r} names no input or target; there are {[name for _, name in self.keys()]}."
-            )
-        found = 0
-        for part, name, spec, _ in self._parts:
-            if part == "inputs" and spec.variable:
-                shape = np.shape(sample.inputs[name])
-                found = max(found, *(size for size, fixed in zip(shape, spec.shape, strict=False) if fixed is None))
-        if not found and not any(spec.variable for part, _, spec, _ in self._parts if part == "inputs"):
-            raise DataError(
-                "bucket_boundaries are set, but no input has a variable axis (None in its spec). "
-                "Name the entry whose length counts with bucket_by."
-            )
-        return found
+            known = [name for _, name in self.keys()]
+            raise DataError(f"bucket_by={key!r} names no input or target; there are {known}.")
+        varying = [(name, spec) for part, name, spec, _ in self._parts if part == "inputs" and spec.variable]
+        if not varying:
+            problem = "bucket_boundaries are set, but no input has a variable axis (None in its spec)"
+            raise DataError(f"{problem}. Name the entry whose length counts with bucket_by.")
+        axes = (zip(np.shape(sample.inputs[name]), spec.shape, strict=False) for name, spec in varying)
+        return max((size for pairs in axes for size, fixed in pairs if fixed is None), default=0)
 
 
 def split(keys: list[tuple[str, str]], arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Arrays, Arrays]:
@@ -114,7 +97,8 @@ def split(keys: list[tuple[str, str]], arrays: Sequence[np.ndarray[Any, Any]]) -
     return parts["inputs"], parts["targets"]
 
 
-def _copied(arrays: list[np.ndarray[Any, Any]], allocate: Allocate) -> list[np.ndarray[Any, Any]]:
+def copied(arrays: list[np.ndarray[Any, Any]], allocate: Allocate) -> list[np.ndarray[Any, Any]]:
+    """Copies of arrays in allocated memory."""
     copies = allocate([(array.shape, array.dtype) for array in arrays])
     for copy, array in zip(copies, arrays, strict=True):
         copy[...] = array
@@ -143,25 +127,21 @@ def _fill(target: np.ndarray[Any, Any], column: list[np.ndarray[Any, Any]], spec
         return
     if spec.dtype.kind in "US" and pad == 0:
         pad = ""
-    inner = target.shape[1:]
     for row, array in enumerate(column):
-        if array.shape != inner:
+        if array.shape != target.shape[1:]:
             target[row] = pad
-            region: tuple[slice, ...] = tuple(slice(size) for size in array.shape)
-            target[row][region] = array
-        else:
-            target[row] = array
+        region: tuple[Any, ...] = (row, *map(slice, array.shape))
+        target[region] = array
 
 
 def _missing(sample: Sample, part: str, key: str, values: Any) -> str:
-    if not isinstance(values, dict):
-        return (
-            f"The {part} of {sample.identity()} must be a dict of arrays when they reach the batch, with the key "
-            f"{key!r}. Received: {type(values).__name__}. Let the last processor make it: "
-            f"sample.new_{part}({{{key!r}: …}})."
-        )
-    keys = sorted(map(str, values))
-    return f"The {part} of {sample.identity()} have no {key!r}, which the specs ask for. Received keys: {keys}."
+    which = f"The {part} of {sample.identity()}"
+    if isinstance(values, dict):
+        return f"{which} have no {key!r}, which the specs ask for. Received keys: {sorted(map(str, values))}."
+    return (
+        f"{which} must be a dict of arrays when they reach the batch, with the key {key!r}. Received: {type(values).__name__}. "
+        f"Let the last processor make it: sample.new_{part}({{{key!r}: …}})."
+    )
 
 
 def _mismatch(sample: Sample, part: str, key: str, spec: ArraySpec, value: Any, reason: str) -> str:

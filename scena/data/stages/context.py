@@ -10,7 +10,7 @@ from scena.data.processor import Step, steps_of, takes_rng
 from scena.data.sample import Sample
 from scena.data.stages.collate import Collator
 from scena.data.stages.feed import Shard, epoch_indices, limited_indices
-from scena.data.stages.mapping import MappingStep, ReuseWatch, Skipped, read_only, reason, user_line
+from scena.data.stages.mapping import MappingStep, ReuseWatch, Skipped, cause, read_only
 from scena.data.stages.rng import SampleRandom
 from scena.data.stages.stages import Chunk, Stage, plan_stages
 from scena.errors import DataError, SampleError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class PipelineContext:
     """Describes one pipeline, and does its part of it in one process.
 
-    The data class makes it, workers make the same from its fields (engines/workers/config.py), and `dataclasses.replace` makes
-    variants: a part of the processors, other settings, another source.
+    The data class creates it, workers create the same from its fields (engines/workers/config.py), and `dataclasses.replace` makes
+    variants: some of the processors, other settings, another source.
     """
 
     mode: PipelineMode
@@ -141,9 +141,7 @@ class PipelineContext:
             try:
                 sample = read(index)
             except Exception as error:
-                failure = SampleError(
-                    f"{type(source).__name__} failed to read sample {index}: {reason(error)}{user_line(error)}"
-                )
+                failure = SampleError(f"{type(source).__name__} failed to read sample {index}: {cause(error)}")
                 failure.__cause__ = error
                 self.failed(failure)
                 continue
@@ -156,10 +154,8 @@ class PipelineContext:
     def received(self, sample: Any, index: int) -> Sample:
         """A sample as the source gave it, checked and safe from changes by processors."""
         if not isinstance(sample, Sample):
-            raise DataError(
-                f"{type(self.generator).__name__} must give a Sample(inputs, targets). "
-                f"Received: {type(sample).__name__} for sample {index}."
-            )
+            name, kind = type(self.generator).__name__, type(sample).__name__
+            raise DataError(f"{name} must give a Sample(inputs, targets). Received: {kind} for sample {index}.")
         if sample.index is None:
             sample.index = index
         watch = self._watch
@@ -180,11 +176,26 @@ class PipelineContext:
                 ordinals.append(ordinal)
         return samples, ordinals
 
-    def load_into(self, chunk: Chunk) -> None:
-        """Reads the samples of a chunk, for a serial stage that comes first."""
+    def loaded(self, chunk: Chunk) -> Chunk:
+        """A chunk with its samples, for a serial stage that comes first."""
         base = chunk.number * self.stages[0].chunk_size
         chunk.samples, kept = self.load_chunk(chunk)
         chunk.offsets = [ordinal - base for ordinal in kept]
+        return chunk
+
+    def is_batch(self, chunk: Chunk) -> bool:
+        """Whether a chunk of the last stage becomes a batch: it is not empty and, where remainders are dropped, complete."""
+        last = self.stages[-1]
+        # in a pipeline of one stage, the feed has dropped it already
+        short = len(self.stages) > 1 and last.parallel and len(chunk.samples) < last.chunk_size
+        return bool(chunk.samples) and not (short and self.batching and self.pipeline.batch_drop_remainder)
+
+    def meta_and_size(self, chunk: Chunk, arrays: Sequence[Any]) -> tuple[list[Any], int]:
+        """The meta and the number of samples of a batch that was made of a chunk."""
+        if not self.collator.whole_batches:
+            return [sample.meta for sample in chunk.samples], len(chunk.samples)
+        meta, size = chunk.samples[0].meta, len(arrays[0])
+        return (list(meta) if isinstance(meta, list | tuple) else [meta] * size), size
 
     def collect_skipped(self) -> None:
         """In a worker: collects skipped samples until `take_skipped`, without logging them."""
@@ -208,11 +219,8 @@ class PipelineContext:
     def generating(self, step: Step) -> Any:
         """The generating processor of a step, created: itself, its generate(), and whether that takes random numbers."""
         processor = step.params.create(self.data, self.mode)
-        random = takes_rng(processor.generate)
-        generate = processor.generate
-        if self.clock is not None:
-            generate = self.clock.timed_stream(step.name, generate)
-        return processor, generate, random
+        timed = self.clock.timed_stream(step.name, processor.generate) if self.clock is not None else processor.generate
+        return processor, timed, takes_rng(processor.generate)
 
     def failed(self, error: DataError) -> None:
         """A sample failed: skips it, or raises."""

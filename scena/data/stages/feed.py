@@ -1,18 +1,17 @@
-"""Which samples a pipeline reads, and in which order: limits, shuffling, the shard of one process, and where each stage starts."""
+"""Which samples a pipeline reads, and in which order: limits, shuffling, the shard of one process, the start of each stage."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scena.data.batch import Arrays, Batch, Cursor
 from scena.data.generator import DataGenerator
 from scena.data.params import DataPipelineParams, PipelineMode
 from scena.data.processor import takes_rng
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages.rng import LIMIT, LISTS, SHUFFLE, SOURCE, epoch_random
 from scena.data.stages.stages import Chunk, Stage
 
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
 def representative_order(count: int, rng: np.random.Generator, strata: Sequence[Any] | None = None) -> Any:
     """The indices 0 to `count` - 1 in a random order, each beginning of which represents the whole data set.
 
-    Args:
-        count: the number of indices.
-        rng: draws the order.
-        strata: the class of each index; each beginning of the order then holds the same share of each class.
+    With `strata`, the class of each index, each beginning holds the same share of each class.
     """
     order = rng.permutation(count)
     if strata is None:
@@ -49,12 +45,7 @@ class Whole(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several equal parts of each batch.
-
-    Attributes:
-        index: which part.
-        count: how many there are.
-    """
+    """Part `index` of `count` equal parts of each batch."""
 
     index: int
     count: int
@@ -81,23 +72,16 @@ def cut(batches: Generator[Batch, None, None], shard: Shard) -> Generator[Batch,
         for batch in batches:
             rows = shard.take(range(batch.size))
             part = slice(rows.start, rows.stop)
-            inputs, targets = _rows(batch.inputs, part), _rows(batch.targets, part)
+            inputs, targets = ({name: array[part] for name, array in arrays.items()} for arrays in batch)
             kept = Batch(inputs, targets, batch.meta[part], len(rows), batch.cursor)
             yield shard.mark(kept, Whole(0, batch.size))
-
-
-def _rows(arrays: Arrays, part: slice) -> Arrays:
-    return {name: array[part] for name, array in arrays.items()}
-
-
-T = TypeVar("T")
 
 
 def limited_indices(generator: Any, params: DataPipelineParams, mode: PipelineMode, seed: int) -> Sequence[int]:
     """The indices that a pipeline reads of a source with random access, ascending: all, or those of the limit.
 
-    The samples of a limit stand for the whole source; those of a smaller limit are among those of a larger one. Predictions
-    answer the first samples instead.
+    The samples of a limit represent the whole source; those of a smaller limit are among those of a larger one. Predictions read the
+    first samples instead.
     """
     count = len(generator)
     if params.limit is None or params.limit >= count:
@@ -145,9 +129,9 @@ def _numbered(samples: Iterable[Sample]) -> Iterator[Sample]:
         yield sample
 
 
-def shuffle_buffer(items: Iterable[T], size: int, rng: np.random.Generator) -> Iterator[T]:
-    """Yields items in a random order by drawing from the last `size` of them."""
-    buffer: list[T] = []
+def shuffle_buffer(items: Iterable[Sample], size: int, rng: np.random.Generator) -> Iterator[Sample]:
+    """Yields items in a random order by drawing from a buffer of `size` of them."""
+    buffer: list[Sample] = []
     for item in items:
         if len(buffer) < size:
             buffer.append(item)
@@ -160,49 +144,39 @@ def shuffle_buffer(items: Iterable[T], size: int, rng: np.random.Generator) -> I
 
 
 def index_chunks(context: "PipelineContext", epoch: int, cursor: Cursor, start: Any) -> Iterator[Chunk]:
-    """The chunks of an epoch for the first stage.
-
-    Args:
-        context: the pipeline.
-        epoch: which epoch.
-        cursor: where to start, if the first stage makes the batches itself.
-        start: else the position of the stage after it, None at the start of an epoch.
-    """
+    """The chunks of an epoch for the first stage: from `cursor` on if it makes batches, else from `start`, the next stage's position."""
     order = context.order(epoch)
     stage = context.stages[0]
     size, total = stage.chunk_size, len(order)
+
+    def chunk_of(number: int, ordinals: range, whole: Whole | None = None) -> Chunk:
+        return Chunk(number, ordinals, indices=order[ordinals.start : ordinals.stop], after=whole)
+
     if stage.parallel and stage.batches:
         number = cursor.batch
         for first in range(cursor.samples, total, size):
             ordinals = range(first, min(first + size, total))
             if len(ordinals) < size and context.pipeline.batch_drop_remainder:
                 return
-            part, whole = ordinals, None
-            if context.shard is not None:
-                part, whole = context.shard.take(ordinals), Whole(ordinals.start, ordinals.stop)
-            yield Chunk(number, part, indices=order[part.start : part.stop], after=whole)
+            if context.shard is None:
+                yield chunk_of(number, ordinals)
+            else:
+                yield chunk_of(number, context.shard.take(ordinals), Whole(ordinals.start, ordinals.stop))
             number += 1
         return
     following = 0
     if start and stage.generating:  # a chunk is replayed as a whole; the reader drops what was consumed
         following = min([start["next"], *start["pending"]])[0]
     elif start:
-        yield from _pending(order, size, start)
-        chunk, offset = start["next"]
-        ordinals = range(chunk * size + offset, min((chunk + 1) * size, total))
+        for number, offset in start["pending"]:  # samples that were read but not handed out are read again, one by one
+            yield chunk_of(number, range(number * size + offset, number * size + offset + 1))
+        number, offset = start["next"]
+        ordinals = range(number * size + offset, min((number + 1) * size, total))
         if offset and len(ordinals):
-            yield Chunk(chunk, ordinals, indices=order[ordinals.start : ordinals.stop])
-        following = chunk + bool(offset)
+            yield chunk_of(number, ordinals)
+        following = number + bool(offset)
     for number in range(following, -(-total // size)):
-        ordinals = range(number * size, min((number + 1) * size, total))
-        yield Chunk(number, ordinals, indices=order[ordinals.start : ordinals.stop])
-
-
-def _pending(order: Any, size: int, start: Any) -> Iterator[Chunk]:
-    """Samples that were read but not handed out are read again, one by one."""
-    for chunk, offset in start["pending"]:
-        ordinal = chunk * size + offset
-        yield Chunk(chunk, range(ordinal, ordinal + 1), indices=[order[ordinal]])
+        yield chunk_of(number, range(number * size, min((number + 1) * size, total)))
 
 
 def starts(stages: list[Stage], state: Any) -> list[Any]:

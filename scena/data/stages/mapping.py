@@ -1,5 +1,5 @@
-"""Applying mapping processors to a sample. Errors name the processor and the sample; common mistakes of sources and
-processors, which would corrupt data silently, are detected."""
+"""Applies mapping processors to a sample. Errors name the processor and the sample; common mistakes of sources and processors, which
+would corrupt data silently, are detected."""
 
 import logging
 from typing import Any
@@ -32,9 +32,8 @@ class Skipped:
             return
         logger.warning("skipped a sample (on_error=skip): %s", error)
         if self.limit is not None and len(self.identities) > self.limit:
-            raise DataError(
-                f"{len(self.identities)} samples failed, more than max_skipped={self.limit}. The last: {error}"
-            )
+            count = len(self.identities)
+            raise DataError(f"{count} samples failed, more than max_skipped={self.limit}. The last: {error}")
 
 
 class MappingStep:
@@ -49,15 +48,10 @@ class MappingStep:
         self.takes_rng = takes_rng(processor.apply)
 
 
-def reason(error: BaseException) -> str:
-    """An exception in one line."""
-    return f"{type(error).__name__}: {error}"
-
-
-def user_line(error: BaseException) -> str:
-    """` (FILE:LINE)` of the user's code that an exception came from; empty if there is none."""
+def cause(error: BaseException) -> str:
+    """An exception in one line, with the line of the user's code that it came from, if there is one."""
     lines = user_lines(error.__traceback__)
-    return f" ({lines[-1]})" if lines else ""
+    return f"{type(error).__name__}: {error}{f' ({lines[-1]})' if lines else ''}"
 
 
 def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, index: int, part: int) -> Sample:
@@ -65,18 +59,19 @@ def apply_steps(steps: list[MappingStep], sample: Sample, random: SampleRandom, 
     current = sample
     for step in steps:
         try:
-            current = (
-                step.apply(current, random.at(index, part, step.number)) if step.takes_rng else step.apply(current)
-            )
+            if step.takes_rng:
+                current = step.apply(current, random.at(index, part, step.number))
+            else:
+                current = step.apply(current)
         except DataError:
             raise
         except Exception as error:
             if not isinstance(current, Sample):
                 raise _no_sample(steps[steps.index(step) - 1], current, sample) from error
-            kind = DataError if (hint := _hint(error)) else SampleError
-            raise kind(
-                f"{step.name} failed on {_known(current, sample)}: {reason(error)}{user_line(error)}{hint}"
-            ) from error
+            known = current if current.index is not None else sample
+            own = isinstance(error, ValueError) and "read-only" in str(error)
+            kind, hint = (DataError, _READ_ONLY) if own else (SampleError, "")
+            raise kind(f"{step.name} failed on {known.identity()}: {cause(error)}{hint}") from error
     if not isinstance(current, Sample):
         raise _no_sample(steps[-1], current, sample)
     if current.index is None:
@@ -88,18 +83,9 @@ def _no_sample(step: MappingStep, received: Any, sample: Sample) -> DataError:
     return DataError(f"{step.name} must return a Sample. Received: {type(received).__name__} for {sample.identity()}.")
 
 
-def _hint(error: Exception) -> str:
-    if isinstance(error, ValueError) and "read-only" in str(error):
-        return ". The array is the source's own: a change would be there again in the next epoch. Copy it first, array.copy()."
-    return ""
-
-
-def _known(current: Any, first: Sample) -> str:
-    if isinstance(current, Sample) and current.index is not None:
-        return current.identity()
-    return first.identity()
-
-
+_READ_ONLY = (
+    ". The array is the source's own: a change would still be there in the next epoch. Copy it first, array.copy()."
+)
 WATCHED = 8
 """The number of samples that are checked; a mistake of this kind affects all of them."""
 
@@ -128,11 +114,7 @@ def _read_only(value: Any) -> Any:
 
 
 class ReuseWatch:
-    """Detects that making a sample changes the one before it.
-
-    Args:
-        maker: name of the source or processors, for the error.
-    """
+    """Detects that making a sample changes the one before it; `maker` names the source or processors in the error."""
 
     def __init__(self, maker: str) -> None:
         self._maker = maker

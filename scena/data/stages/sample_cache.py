@@ -1,8 +1,8 @@
-"""Samples in one file, readable by index: a file on disk (the cache) or in memory (preloaded data), the same format.
+"""Samples in one file, readable by index: on disk (the cache) or in memory (preloaded data), in the same format.
 
-No code is ever run by reading it: values are plain, arrays are raw bytes (scena/data/stages/sample_codec.py). Only a cache in memory,
-which this program wrote itself, may hold records of known classes. Each sample in a file has a checksum, and the table of
-offsets and checksums has one that depends on the file's name.
+Reading it never runs code: values are plain, arrays are raw bytes (sample_codec.py). Only a cache in memory, which this program wrote
+itself, may hold records of known classes. Each sample in a file has a checksum, and the table of offsets and checksums has one that
+depends on the file's name.
 """
 
 import contextlib
@@ -42,11 +42,11 @@ class SampleWriter:
         """Writes one sample."""
         arrays: list[np.ndarray[Any, Any]] = []
         tree = pack_samples([sample], arrays, records=self._in_memory)
-        places, offset = [], 0
+        layout, offset = [], 0
         for array in arrays:
-            places.append([dtype_name(array.dtype), list(array.shape), offset])
+            layout.append([dtype_name(array.dtype), list(array.shape), offset])
             offset = aligned(offset + array.nbytes)
-        head = encode([tree, places])
+        head = encode([tree, layout])
         start, self._crc = self._size, 0
         self._write(struct.pack("<Q", len(head)) + head)
         for array in arrays:
@@ -79,15 +79,13 @@ class SampleWriter:
             raise _not_stored(error) from error
 
     def abandon(self) -> None:
-        """Closes the file as it is."""
         with contextlib.suppress(OSError):
             self._file.close()
 
 
 def _not_stored(error: OSError) -> DataError:
-    return DataError(
-        f"The processed samples cannot be stored: {error.strerror}. Free some space, or do without preload and cache_dir."
-    )
+    reason = f"The processed samples cannot be stored: {error.strerror}"
+    return DataError(f"{reason}. Free some space, or do without preload and cache_dir.")
 
 
 class StoredSamples(RandomAccessGenerator[Any]):
@@ -106,7 +104,6 @@ class StoredSamples(RandomAccessGenerator[Any]):
 
     @property
     def nbytes(self) -> int:
-        """The size of the cache."""
         return len(self._data)
 
     def __len__(self) -> int:
@@ -117,12 +114,12 @@ class StoredSamples(RandomAccessGenerator[Any]):
             index += len(self)
         start = int(self._rows[index, 0])
         if not self.in_memory and value(self._data[start : int(self._rows[index + 1, 0])]) != self._rows[index, 1]:
-            raise DataError(f"The cache {self.path} is damaged (sample {index}): delete it, and it is made anew.")
+            raise DataError(f"The cache {self.path} is damaged (sample {index}). Delete it: it is then made again.")
         length = int(self._data[start : start + 8].view(np.uint64)[0])
-        tree, places = decode(self._data[start + 8 : start + 8 + length].data)
+        tree, layout = decode(self._data[start + 8 : start + 8 + length].data)
         base = start + aligned(8 + length)
         arrays = []
-        for name, shape, offset in places:
+        for name, shape, offset in layout:
             dtype = dtype_of(name)
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             raw = self._data[base + offset : base + offset + size].copy()  # a processor may change it in place
@@ -153,12 +150,11 @@ def is_complete(path: Path) -> bool:
                 return False
             file.seek(size - _FOOTER.size)
             count, data, crc, magic = _FOOTER.unpack(file.read(_FOOTER.size))
-            whole = magic == _MAGIC and data + 16 * (count + 1) + _FOOTER.size == size
-            if whole:
-                file.seek(data)
-                whole = _table_checksum(file.read(16 * (count + 1)), path.name) == crc
+            table = 16 * (count + 1)
+            whole = magic == _MAGIC and data + table + _FOOTER.size == size
+            whole = whole and file.seek(data) == data and _table_checksum(file.read(table), path.name) == crc
     except OSError:
         return False
     if not whole:
-        logger.warning("The cache %s is damaged, or that of something else: it is made anew.", path)
+        logger.warning("The cache %s is damaged, or that of something else: it is made again.", path)
     return bool(whole)

@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import enum
 import importlib
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,8 @@ def unpack(value: Any, arrays: list[Array], records: bool) -> Any:
         return value
     tag = value[0]
     if tag == "d":
-        keys = (unpack(key, arrays, records) for key in value[1])
-        return dict(zip(keys, (unpack(item, arrays, records) for item in value[2]), strict=True))
+        keys, items = ([unpack(item, arrays, records) for item in part] for part in value[1:])
+        return dict(zip(keys, items, strict=True))
     if tag == "a":
         return arrays[value[1]]
     maker = _MAKERS.get(tag)
@@ -101,9 +102,8 @@ def _unpack_rare(tag: str, value: Any, arrays: list[Array], records: bool) -> An
     if tag == "T":
         return _TIMES[value[1]].fromisoformat(value[2])
     if records and tag in "ENR":
-        cls: Any = importlib.import_module(value[1][0])  # named by one of our own processes, never by a file
-        for part in value[1][1].split("."):
-            cls = getattr(cls, part)
+        # the module is named by one of our own processes, never by a file
+        cls: Any = operator.attrgetter(value[1][1])(importlib.import_module(value[1][0]))
         if tag == "E":
             return cls[value[2]]
         if tag == "N":
@@ -131,9 +131,8 @@ def pack_samples(samples: list[Sample], arrays: list[Array], records: bool) -> l
         except NotPlainError as error:
             where = "travel between processes" if records else "be cached on disk"
             hint = " Use num_processes=0, or let a processor replace it." if records else ""
-            raise DataError(
-                f"{sample.identity()} cannot {where}: it holds a {error}. A sample may hold {WHAT_TRAVELS}.{hint}"
-            ) from None
+            problem = f"{sample.identity()} cannot {where}: it holds a {error}"
+            raise DataError(f"{problem}. A sample may hold {WHAT_TRAVELS}.{hint}") from None
     return packed
 
 
@@ -149,7 +148,6 @@ def unpack_samples(packed: list[Any], arrays: list[Array], records: bool) -> lis
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """A dtype as text."""
     return dtype.str if dtype.kind != "V" else dtype.name
 
 

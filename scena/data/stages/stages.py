@@ -61,7 +61,7 @@ def plan_stages(
     Args:
         steps: the active processors.
         random_access: whether any process can read the source by index.
-        main_source: the source stays in the training process; what follows does not.
+        main_source: the source stays in the training process; later stages do not.
         batch_size: samples in a batch.
         bucketing: batches are formed by length.
         skipping: samples may be skipped, and later ones fill the batch.

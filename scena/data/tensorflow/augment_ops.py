@@ -1,8 +1,7 @@
-"""What operations are made of, for TensorFlow: images are tensors (height, width, channels) of uint8 or float32.
+"""The functions of `data/image/augment/arrays.py` for TensorFlow: images are tensors (height, width, channels) of uint8 or float32.
 
-What operations on whole batches need works on (batch, height, width, channels) too, with random numbers of shape (batch, 1, 1, 1).
-TensorFlow takes several times as long where an axis of three channels is broadcast, so channels are spread over rows.
-This module needs TensorFlow.
+Those for whole batches also take (batch, height, width, channels), with random numbers of shape (batch, 1, 1, 1). TensorFlow takes
+several times as long where an axis of three channels is broadcast, so channels are spread over rows.
 """
 
 import math
@@ -24,24 +23,20 @@ def uniforms(key: Any, count: int) -> Any:
     """The random numbers of a key (a uint64 scalar), as `random.uniforms` draws them."""
     if not count:
         return tf.zeros([0], tf.float64)
-    words = tf.raw_ops.StatelessRandomUniformFullIntV2(
-        shape=[count], key=tf.reshape(key, [1]), counter=tf.zeros([2], tf.uint64), alg=_PHILOX, dtype=tf.uint32
-    )
+    draw, counter = tf.raw_ops.StatelessRandomUniformFullIntV2, tf.zeros([2], tf.uint64)
+    words = draw(shape=[count], key=tf.reshape(key, [1]), counter=counter, alg=_PHILOX, dtype=tf.uint32)
     return tf.cast(tf.bitwise.right_shift(words, tf.constant(8, tf.uint32)), tf.float64) * SCALE
 
 
 def real(value: Any) -> Any:
-    """A number with 64 bits."""
     return tf.cast(value, tf.float64)
 
 
 def integer(value: Any) -> Any:
-    """The whole part of a positive number."""
     return tf.cast(value, tf.int32)
 
 
 def single(value: Any) -> Any:
-    """A number or tensor with 32 bits."""
     return tf.cast(value, tf.float32)
 
 
@@ -52,46 +47,38 @@ def size(image: Any) -> tuple[Any, Any]:
 
 
 def channels(image: Any) -> int:
-    """The number of channels."""
     return int(image.shape[-1])
 
 
 def to_float(image: Any) -> Any:
-    """The image in float32."""
     return tf.cast(image, tf.float32)
 
 
 def choose(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """One of two results."""
     return tf.cond(condition, yes, no)
 
 
 def check_fits(height: Any, width: Any, rows: int, columns: int) -> None:
-    """Nothing: the slice itself fails with a message."""
+    """Does nothing: the slice itself fails with a message."""
 
 
 def crop(image: Any, top: Any, left: Any, rows: Any, columns: Any) -> Any:
-    """A part of the image."""
     return tf.slice(image, [top, left, 0], [rows, columns, image.shape[-1]])
 
 
 def flip_columns(image: Any) -> Any:
-    """Left and right exchanged."""
     return tf.reverse(image, [1])
 
 
 def flip_rows(image: Any) -> Any:
-    """Top and bottom exchanged."""
     return tf.reverse(image, [0])
 
 
 def quarter_turns(image: Any, turns: Any) -> Any:
-    """Turned counter-clockwise."""
     return tf.image.rot90(image, turns)
 
 
 def clip(image: Any, low: float, high: float) -> Any:
-    """Values limited to a range."""
     return tf.clip_by_value(image, low, high)
 
 
@@ -104,7 +91,6 @@ def scale_channels(image: Any, factor: Any, offset: Any) -> Any:
 
 
 def channel_means(image: Any) -> Any:
-    """The mean of each channel."""
     return tf.reduce_mean(tf.reduce_mean(image, axis=-3, keepdims=True), axis=-2, keepdims=True)
 
 
@@ -120,12 +106,11 @@ def mix_channels(image: Any, matrix: Any, offset: Any) -> Any:
 
 
 def mix_vector(vector: Any, matrix: Any) -> Any:
-    """The same for one pixel."""
     return tf.matmul(vector, matrix, transpose_b=True)
 
 
 def pad(image: Any, rows: Any, columns: Any, mode: str, value: float) -> Any:
-    """A border of so many rows and columns on both sides."""
+    """With a border of rows and columns on each side."""
     width = [[0, 0]] * len(_batch(image)) + [[rows, rows], [columns, columns], [0, 0]]
     return tf.pad(image, width, mode.upper(), constant_values=tf.cast(value, image.dtype))
 
@@ -139,25 +124,23 @@ def paint(image: Any, top: Any, left: Any, rows: Any, columns: Any, value: float
         painted = tf.fill([rows, columns, channels(image)], colour)
         band = tf.concat([band[:, :left], painted, band[:, left + columns :]], axis=1)
         return tf.ensure_shape(tf.concat([image[:top], band, image[top + rows :]], axis=0), image.shape)
-    lines, places = tf.range(height)[:, None], tf.range(width * channels(image)) // channels(image)
+    lines, positions = tf.range(height)[:, None], tf.range(width * channels(image)) // channels(image)
     top, left = top[..., 0], left[..., 0]
     vertical = tf.logical_and(lines >= top, lines < top + rows)
-    horizontal = tf.logical_and(places >= left, places < left + columns)
+    horizontal = tf.logical_and(positions >= left, positions < left + columns)
     inside = tf.logical_and(vertical, horizontal)
     return _shaped(tf.where(inside, tf.fill(tf.shape(inside), colour), _rows(image)), image)
 
 
 def resize(image: Any, target: Sequence[int], interpolation: str) -> Any:
-    """Scaled, without smoothing."""
     return tf.image.resize(image, list(target), method=interpolation)
 
 
 def affine(image: Any, matrix: Sequence[Any], interpolation: str, fill: float) -> Any:
     """Each new pixel (x, y) is taken from (m0 x + m1 y + m2, m3 x + m4 y + m5)."""
     batch = _batch(image)
-    values = [
-        tf.broadcast_to(tf.reshape(tf.cast(value, tf.float32), [-1]), batch or [1]) for value in [*matrix, 0.0, 0.0]
-    ]
+    flat = [tf.reshape(tf.cast(value, tf.float32), [-1]) for value in [*matrix, 0.0, 0.0]]
+    values = [tf.broadcast_to(value, batch or [1]) for value in flat]
     turned = tf.raw_ops.ImageProjectiveTransformV3(
         images=image if batch else image[None],
         transforms=tf.stack(values, axis=1),
@@ -181,7 +164,6 @@ def _rows(image: Any) -> Any:
 
 
 def _shaped(rows: Any, image: Any) -> Any:
-    """Rows in the shape of the image."""
     return tf.ensure_shape(tf.reshape(rows, tf.shape(image)), image.shape)
 
 
@@ -223,12 +205,14 @@ def _xor(first: Any, second: Any, third: Any) -> Any:
 
 def _product(value: Any, factor: int) -> tuple[Any, Any]:
     """The low and the high 64 bits of a product, from products of halves."""
-    mask, half = _word(_LOW), _word(32)
-    low, high = tf.bitwise.bitwise_and(value, mask), tf.bitwise.right_shift(value, half)
+
+    def low(word: Any) -> Any:
+        return tf.bitwise.bitwise_and(word, _word(_LOW))
+
+    def high(word: Any) -> Any:
+        return tf.bitwise.right_shift(word, _word(32))
+
     factor_low, factor_high = _word(factor & _LOW), _word(factor >> 32)
-    ends, one, other = low * factor_low, low * factor_high, high * factor_low
-    middle = (
-        tf.bitwise.right_shift(ends, half) + tf.bitwise.bitwise_and(one, mask) + tf.bitwise.bitwise_and(other, mask)
-    )
-    top = high * factor_high + tf.bitwise.right_shift(one, half) + tf.bitwise.right_shift(other, half)
-    return value * _word(factor), top + tf.bitwise.right_shift(middle, half)
+    ends, one, other = low(value) * factor_low, low(value) * factor_high, high(value) * factor_low
+    middle = high(ends) + low(one) + low(other)
+    return value * _word(factor), high(value) * factor_high + high(one) + high(other) + high(middle)

@@ -1,7 +1,4 @@
-"""tf.data on both ends: a tf.data.Dataset as a source of samples, and a pipeline as a tf.data.Dataset.
-
-The only module of the pipeline that needs TensorFlow; it is imported when one of the two is used.
-"""
+"""tf.data on both ends: a tf.data.Dataset as a source of samples, and a pipeline as a tf.data.Dataset."""
 
 import logging
 import time
@@ -26,9 +23,8 @@ CHECKED = 8
 class TFDataGenerator(DataGenerator[P]):
     """Samples from a `tf.data.Dataset`. Implement `dataset()`; it runs in the training process.
 
-    An element is (inputs, targets), (inputs, targets, meta) or just the inputs, each a dict of tensors by name. Set
-    `whole_batches = True` if the dataset is batched. It is shuffled, mapped and so on by its own means; resuming replays
-    it up to the position, which takes the time of reading it so far.
+    An element is (inputs, targets), (inputs, targets, meta) or just the inputs, each a dict of tensors by name. Set `whole_batches =
+    True` if the dataset is batched. Shuffling, mapping and so on are its own business; resuming replays it up to the position.
     """
 
     main_process = True
@@ -40,7 +36,6 @@ class TFDataGenerator(DataGenerator[P]):
         """The dataset of one epoch."""
 
     def generate(self) -> Iterator[Sample]:
-        """The elements as samples."""
         return dataset_samples(self.dataset())
 
     def __len__(self) -> int:
@@ -50,7 +45,7 @@ class TFDataGenerator(DataGenerator[P]):
         return size
 
     def check_restart(self, epoch: int, samples: int) -> None:
-        """Refuses to go on within an epoch if the dataset is not the same each time."""
+        """Raises if the dataset is not the same each time, so that resuming within an epoch is impossible."""
         if not samples:
             return
         deterministic = self.deterministic
@@ -62,10 +57,11 @@ class TFDataGenerator(DataGenerator[P]):
                 "other elements each time it is read, so samples would be lost or repeated. Give each shuffle() a seed and "
                 "reshuffle_each_iteration=False, keep `deterministic` on in its options, or start at an epoch's beginning."
             )
-        logger.info(
-            "Resuming a tf.data.Dataset replays the %d samples that were used in epoch %d: about %.1f s.",
-            samples, epoch, samples * _replay_seconds(self.dataset()),
-        )  # fmt: skip
+        start = time.perf_counter()
+        each = max(1, sum(1 for _ in self.dataset().take(CHECKED)))
+        seconds = samples * (time.perf_counter() - start) / each
+        text = "Resuming a tf.data.Dataset replays the %d samples that were used in epoch %d: about %.1f s."
+        logger.info(text, samples, epoch, seconds)
 
 
 class DatasetSource(TFDataGenerator[Any]):
@@ -83,18 +79,16 @@ def is_deterministic(dataset: Any) -> bool:
     """Whether reading the first elements twice gives the same. A difference that shows later is not found."""
     if dataset.options().deterministic is False:
         return False
+    first, second = (list(dataset.take(CHECKED).as_numpy_iterator()) for _ in range(2))
+    return same_elements(first, second)
+
+
+def same_elements(one: list[Any], other: list[Any]) -> bool:
+    """Whether two lists of elements hold the same arrays."""
     import tensorflow as tf
 
-    flat = tf.nest.flatten
-    first, second = (
-        [[np.asarray(part) for part in flat(element)] for element in dataset.take(CHECKED).as_numpy_iterator()]
-        for _ in range(2)
-    )
-    return len(first) == len(second) and all(
-        one.shape == other.shape and np.array_equal(one, other)
-        for a, b in zip(first, second, strict=True)
-        for one, other in zip(a, b, strict=True)
-    )
+    flat = [[np.asarray(part) for part in tf.nest.flatten(elements)] for elements in (one, other)]
+    return len(flat[0]) == len(flat[1]) and all(np.array_equal(a, b) for a, b in zip(*flat, strict=True))
 
 
 def dataset_samples(dataset: Any) -> Iterator[Sample]:
@@ -105,20 +99,16 @@ def dataset_samples(dataset: Any) -> Iterator[Sample]:
         elif len(element) in (2, 3):
             yield Sample(inputs=element[0], targets=element[1], meta=element[2] if len(element) == 3 else None)
         else:
-            raise DataError(
-                "An element of a tf.data.Dataset must be inputs, (inputs, targets) or (inputs, targets, meta). "
-                f"Received: a tuple of {len(element)}."
-            )
+            kinds = "inputs, (inputs, targets) or (inputs, targets, meta)"
+            raise DataError(f"An element of a tf.data.Dataset must be {kinds}. Received: a tuple of {len(element)}.")
 
 
 def tensor_specs(specs: dict[str, ArraySpec]) -> dict[str, Any]:
     """The specs of batches for TensorFlow."""
     import tensorflow as tf
 
-    return {
-        name: tf.TensorSpec((None, *spec.shape), tf.string if spec.dtype.kind in "US" else tf.as_dtype(spec.dtype))
-        for name, spec in specs.items()
-    }
+    kinds = {name: tf.string if spec.dtype.kind in "US" else tf.as_dtype(spec.dtype) for name, spec in specs.items()}
+    return {name: tf.TensorSpec((None, *spec.shape), kinds[name]) for name, spec in specs.items()}
 
 
 def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
@@ -128,24 +118,12 @@ def to_dataset(pipeline: DataPipeline, *, repeat: bool | None = None) -> Any:
     """
     import tensorflow as tf
 
-    collator = pipeline.collator
-    signature = (tensor_specs(collator.inputs), tensor_specs(collator.targets))
-    if not pipeline.mode.has_inputs:
-        signature[0].clear()
-    if not pipeline.mode.has_targets:
-        signature[1].clear()
+    inputs = tensor_specs(pipeline.collator.inputs) if pipeline.mode.has_inputs else {}
+    targets = tensor_specs(pipeline.collator.targets) if pipeline.mode.has_targets else {}
 
     def batches() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         with pipeline.stream(repeat=repeat) as stream:
             for batch in stream:
                 yield batch.inputs, batch.targets
 
-    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
-    return dataset
-
-
-def _replay_seconds(dataset: Any) -> float:
-    """What reading one element costs, measured on the first ones."""
-    start = time.perf_counter()
-    read = sum(1 for _ in dataset.take(CHECKED))
-    return (time.perf_counter() - start) / max(read, 1)
+    return tf.data.Dataset.from_generator(batches, output_signature=(inputs, targets))

@@ -1,4 +1,4 @@
-"""tf.data.Datasets from a list of samples and a function that reads one of them. This module needs TensorFlow."""
+"""tf.data.Datasets from a list of samples and a function that reads one of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -38,7 +38,7 @@ def dataset_using_generator(
     if iter(samples) is samples:
         raise DataError(
             f"`samples` is a {type(samples).__name__}, which can be read only once, and a data set is read in every epoch: give a "
-            "list, list(samples), or an object whose __iter__ starts anew."
+            "list, list(samples), or an object whose __iter__ starts again."
         )
     if output_types is not None:
         if output_signature is not None:
@@ -58,8 +58,8 @@ def dataset_using_generator(
     signature = output_signature if output_signature is not None else _looked_up(values, samples)
 
     def checked() -> Iterator[Any]:
-        for place, value in enumerate(values(samples)):
-            _check(value, signature, place)
+        for number, value in enumerate(values(samples)):
+            _check(value, signature, number)
             yield value
 
     return tf.data.Dataset.from_generator(checked, output_signature=signature)
@@ -87,24 +87,22 @@ def _tensors(value: Any, top: bool = True) -> Any:
         try:
             return np.asarray(value) if value else value
         except ValueError:
-            raise DataError(
-                f"A nested list has rows of different lengths, which are no tensor: {value!r:.80}. Return tf.ragged.constant(…)."
-            ) from None
+            what = f"A nested list has rows of different lengths: {value!r:.80}"
+            raise DataError(f"{what}. Return tf.ragged.constant(…) instead.") from None
     return value
 
 
 def _numbers(value: list[Any]) -> bool:
     """Whether a list, or the lists in it, hold nothing but numbers and texts."""
-    return all(
-        _numbers(item) if type(item) is list else isinstance(item, bool | int | float | str | bytes) for item in value
-    )
+    plain = bool | int | float | str | bytes
+    return all(_numbers(item) if type(item) is list else isinstance(item, plain) for item in value)
 
 
 def _looked_up(values: Callable[[Iterable[Any]], Iterator[Any]], samples: Iterable[Any]) -> Any:
     """The signature of the first values, or of some from all over a list."""
     chosen: Iterable[Any] = samples
     if isinstance(samples, Sequence) and len(samples) > LOOKED_AT:
-        chosen = [samples[int(place)] for place in np.linspace(0, len(samples) - 1, LOOKED_AT)]
+        chosen = [samples[int(index)] for index in np.linspace(0, len(samples) - 1, LOOKED_AT)]
     found = [tf.nest.map_structure(_spec_of, value) for value in islice(values(chosen), LOOKED_AT)]
     if not found:
         raise DataError("There is no first sample to take the signature from: `samples` is empty.")
@@ -125,19 +123,14 @@ def _common(*specs: Any) -> Any:
         specs = tuple(tf.TensorSpec(spec.shape, tf.int64) for spec in specs)
         return _common(*specs)
     if len({type(spec) for spec in specs}) > 1 or len(kinds) > 1:
-        raise DataError(
-            f"The reader returns different kinds of values in one place: {', '.join(kinds)}. Make them one."
-        )
+        raise DataError(f"The reader returns values of several dtypes in one place: {', '.join(kinds)}. Return one.")
     if isinstance(first, tf.RaggedTensorSpec):
         return tf.RaggedTensorSpec(None, first.dtype, first.ragged_rank) if len(set(specs)) > 1 else first
     shape = first.shape
     for spec in specs[1:]:
         shape = shape.most_specific_compatible_shape(spec.shape)
-    return (
-        tf.SparseTensorSpec(shape, first.dtype)
-        if isinstance(first, tf.SparseTensorSpec)
-        else tf.TensorSpec(shape, first.dtype)
-    )
+    sparse = isinstance(first, tf.SparseTensorSpec)
+    return (tf.SparseTensorSpec if sparse else tf.TensorSpec)(shape, first.dtype)
 
 
 def _spec_of(value: Any) -> Any:
@@ -155,13 +148,13 @@ def _spec_of(value: Any) -> Any:
     return tf.TensorSpec(array.shape, array.dtype)
 
 
-def _check(value: Any, signature: Any, place: int) -> None:
-    """Raises, with what to do, where TensorFlow would only say that shapes differ."""
+def _check(value: Any, signature: Any, number: int) -> None:
+    """Raises with advice where TensorFlow would only report that shapes differ."""
     items, specs = tf.nest.flatten(value), tf.nest.flatten(signature)
-    for item, spec in zip(items, specs, strict=False):  # of another structure, TensorFlow says so
+    for item, spec in zip(items, specs, strict=False):  # TensorFlow itself reports another structure
         shape = getattr(item, "shape", None)
         if isinstance(spec, tf.TensorSpec) and shape is not None and not spec.shape.is_compatible_with(shape):
             raise DataError(
-                f"Value {place} of the reader has the shape {tuple(shape)}, where {spec.shape} is expected: give an output_signature "
+                f"Value {number} of the reader has the shape {tuple(shape)}, where {spec.shape} is expected: give an output_signature "
                 "with None for the axes that differ."
             )

@@ -1,7 +1,7 @@
 """Batches of image records made by tf.data: the same batches, cursor and order as those of the Python pipeline.
 
-Records are read by index, a batch at a time, so that shuffling is complete and resuming starts at the next sample;
-parsing, decoding, augmentation and batching run in TensorFlow's threads. This module needs TensorFlow.
+Records are read by index, a batch at a time, so that shuffling is complete and resuming starts at the next sample; parsing, decoding,
+augmentation and batching run in TensorFlow's threads.
 """
 
 import math
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scena.data.batch import Batch, Cursor
-from scena.data.engines.in_process import InProcessEngine, empty
+from scena.data.engines.in_process import Engine, InProcessEngine, empty
 from scena.data.image.augment.operations import Cropping, OperationList, Resize
-from scena.data.image.augment.params import AugmentParams
+from scena.data.image.params import AugmentParams
 from scena.data.params import PipelineMode
+from scena.data.sample import Batch, Cursor
 from scena.data.sources.records import ImageRecords
 from scena.data.stages.context import PipelineContext
 from scena.data.stages.rng import keys_of
@@ -28,10 +28,10 @@ _AHEAD_BYTES = 1 << 28
 
 
 def check_tensor_pipeline(context: PipelineContext) -> None:
-    """Raises ParamsError for what only the engine `python` can do."""
+    """Raises ParamsError for settings that only the engine `python` supports."""
     params: Any = context.pipeline
     if params.engine == "tf.data.interleave" and (params.preload or params.cache_dir):
-        raise ParamsError("what is kept in memory or on disk is read by index: use --train.engine tf.data with it.")
+        raise ParamsError("preload and cache_dir need reading by index: use --train.engine tf.data with them.")
     if not isinstance(context.generator, ImageRecords):
         raise ParamsError(
             f"engine={params.engine} reads image records (ImageRecords). Received: {type(context.generator).__name__}; write records "
@@ -43,7 +43,7 @@ def check_tensor_pipeline(context: PipelineContext) -> None:
         raise ParamsError(f"engine={params.engine} has no buckets and no on_error=skip: use engine=python.")
 
 
-class TensorEngine:
+class TensorEngine(Engine):
     """Yields batches from a cursor on, epoch after epoch."""
 
     def __init__(self, context: PipelineContext) -> None:
@@ -70,7 +70,6 @@ class TensorEngine:
             self._sizes.append(self._count % size)
 
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`. While one epoch ends, the next one begins."""
         if not self._sizes:
             raise empty(self.context)
         elements: Any = None
@@ -90,9 +89,7 @@ class TensorEngine:
                 cursor = Cursor(cursor.epoch, cursor.batch + 1, cursor.samples + size, self.state)
                 yield self._batch(element, size, cursor)
         finally:
-            close = getattr(elements, "close", None)
-            if close is not None:
-                close()
+            getattr(elements, "close", lambda: None)()
 
     @property
     def state(self) -> Any:
@@ -135,12 +132,9 @@ class TensorEngine:
         size = [self.context.pipeline.batch_size]
         signature = {"key": tf.TensorSpec(size, tf.uint64), "real": tf.TensorSpec(size, tf.bool)}
         if self._stored:
-            signature |= {
-                "image": tf.TensorSpec(size, tf.string),
-                "shape": tf.TensorSpec([*size, 3], tf.int32),
-                "label": tf.TensorSpec(size, tf.int64),
-                "name": tf.TensorSpec(size, tf.string),
-            }
+            kinds = {"image": tf.string, "label": tf.int64, "name": tf.string}
+            signature |= {name: tf.TensorSpec(size, kind) for name, kind in kinds.items()}
+            signature["shape"] = tf.TensorSpec([*size, 3], tf.int32)
         else:
             signature["record"] = tf.TensorSpec(size, tf.string)
         return self._decoded(tf.data.Dataset.from_generator(self._read, output_signature=signature))
@@ -198,23 +192,14 @@ class TensorEngine:
 
     def _parse(self, chunk: Any) -> Any:
         params = self.source.params
-        features = {
-            params.image_key: tf.io.FixedLenFeature([], tf.string),
-            params.label_key: tf.io.FixedLenFeature([], tf.int64),
-        }
-        structure = next(iter(self.source.sets.values())).schema.structure
-        if "name" in structure:
-            features["name"] = tf.io.FixedLenFeature([], tf.string)
+        kinds = {params.image_key: tf.string, params.label_key: tf.int64}
+        if "name" in self.source.structure:
+            kinds["name"] = tf.string
+        features = {name: tf.io.FixedLenFeature([], kind) for name, kind in kinds.items()}
         parsed = tf.io.parse_example(chunk["record"], features)
+        rest = {name: value for name, value in chunk.items() if name != "record"}
         named = {"name": parsed["name"]} if "name" in parsed else {}
-        return {
-            "image": parsed[params.image_key],
-            "label": parsed[params.label_key],
-            "key": chunk["key"],
-            "real": chunk["real"],
-            **({"number": chunk["number"]} if "number" in chunk else {}),
-            **named,
-        }
+        return {**rest, **named, "image": parsed[params.image_key], "label": parsed[params.label_key]}
 
     def _made(self, element: Any) -> Any:
         """A sample of the batch: decoded (only the part that is needed), and changed by what runs on each image."""
@@ -273,7 +258,6 @@ def single_images(operations: OperationList, shape: tuple[int | None, ...]) -> t
 
 
 def failed(error: Any, cursor: Cursor) -> DataError:
-    """TensorFlow's error in one line."""
     return DataError(f"tf.data failed at {cursor}: {str(error.message).splitlines()[0]}")
 
 
@@ -285,11 +269,11 @@ def training_device() -> str | None:
 
 def _decode(data: Any) -> Any:
     """JPEG or PNG in colour, with the values that Pillow gives."""
-    image = tf.cond(
-        tf.io.is_jpeg(data),
-        lambda: tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE"),
-        lambda: tf.io.decode_png(data, channels=3),
-    )
+
+    def jpeg() -> Any:
+        return tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE")
+
+    image = tf.cond(tf.io.is_jpeg(data), jpeg, lambda: tf.io.decode_png(data, channels=3))
     return tf.ensure_shape(image, (None, None, 3))
 
 

@@ -1,7 +1,4 @@
-"""tf.data and records: any data set to TFRecord files and back.
-
-This module needs TensorFlow.
-"""
+"""tf.data and records: any data set to TFRecord files and back."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +18,6 @@ _NOT_RAW = {"uint32": "int32", "uint64": "int64"}  # what tf.io.decode_raw does 
 
 
 def schema_of(dataset: Any) -> Schema:
-    """The schema of the elements of a tf.data.Dataset."""
     return Schema(make_structure(dataset.element_spec, _leaf_of))
 
 
@@ -37,24 +33,17 @@ def _leaf_of(spec: Any, key: str) -> Leaf:
     if isinstance(spec, tf.data.DatasetSpec):
         return DatasetLeaf(key, Schema(make_structure(spec.element_spec, _leaf_of)))
     if not isinstance(spec, tf.TensorSpec):
+        kind = type(spec).__name__
         raise DataError(
-            f"{key!r} of the data set is a {type(spec).__name__}. Records hold tensors (also ragged or sparse) and data sets: map it."
+            f"{key!r} of the data set is a {kind}. Records hold tensors (also ragged or sparse) and data sets."
         )
     if spec.shape.rank is None:
         return AnyRankLeaf(key, spec.dtype.name)
     return Leaf(key, spec.dtype.name, tuple(spec.shape))
 
 
-def dataset_to_tfrecord(
-    dataset: Any,
-    path: Any,
-    *,
-    split: str = "data",
-    shards: int = 1,
-    shard: tuple[int, int] | None = None,
-    compression: str = "",
-    overwrite: bool = False,
-) -> int:
+def dataset_to_tfrecord(dataset: Any, path: Any, *, split: str = "data", shards: int = 1,
+                        shard: tuple[int, int] | None = None, compression: str = "", overwrite: bool = False) -> int:  # fmt: skip
     """Writes any tf.data.Dataset as TFRecord files into the folder `path`; returns the number of records.
 
     Args:
@@ -86,13 +75,8 @@ def _plain(element: Any) -> Any:
     return element.numpy()
 
 
-def dataset_from_tfrecord(
-    path: Any,
-    *,
-    split: str | None = None,
-    schema: Schema | None = None,
-    num_parallel_calls: int | None = None,
-) -> Any:
+def dataset_from_tfrecord(path: Any, *, split: str | None = None, schema: Schema | None = None,
+                          num_parallel_calls: int | None = None) -> Any:  # fmt: skip
     """The tf.data.Dataset in some record files, in the order in which it was written.
 
     Args:
@@ -104,28 +88,23 @@ def dataset_from_tfrecord(
     files = find_files(path, split)
     opened = RecordFile(files[0])
     schema = schema or find_schema(files) or infer_schema(opened)
-    parse = example_parser(schema)
+    names = tf.data.Dataset.from_tensor_slices([str(file) for file in files])
+
+    def read(name: Any) -> Any:
+        return tf.data.TFRecordDataset(name, compression_type=opened.compression)
+
     if not all(map(tensorflow_opens, files)):
         records = _records_from_python(files, schema)
-        return records.map(parse, num_parallel_calls=num_parallel_calls or tf.data.AUTOTUNE, deterministic=True)
-    names = [str(file) for file in files]
-    if schema.interleaved and len(files) > 1:
-        records = tf.data.Dataset.from_tensor_slices(names).interleave(
-            lambda name: tf.data.TFRecordDataset(name, compression_type=opened.compression),
-            cycle_length=len(files),
-            block_length=1,
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
-        )
+    elif schema.interleaved and len(files) > 1:
+        calls = tf.data.AUTOTUNE
+        records = names.interleave(read, len(files), block_length=1, num_parallel_calls=calls, deterministic=True)
     else:
-        records = tf.data.Dataset.from_tensor_slices(names).flat_map(
-            lambda name: tf.data.TFRecordDataset(name, compression_type=opened.compression)
-        )
-    return records.map(parse, num_parallel_calls=num_parallel_calls or tf.data.AUTOTUNE, deterministic=True)
+        records = names.flat_map(read)
+    calls = num_parallel_calls or tf.data.AUTOTUNE
+    return records.map(example_parser(schema), num_parallel_calls=calls, deterministic=True)
 
 
 def tensorflow_opens(path: Any) -> bool:
-    """Whether TensorFlow itself opens a path."""
     return not is_remote(path) or ("::" not in str(path) and protocol_of(path) in tf.io.gfile.get_registered_schemes())
 
 
@@ -148,7 +127,7 @@ def example_parser(schema: Schema) -> Callable[[Any], Any]:
 
     def parse(record: Any) -> Any:
         parsed = tf.io.parse_single_example(record, features) if features else {}
-        return build(schema.structure, _tensor, parsed)
+        return build(schema.structure, lambda leaf: _tensor(leaf, parsed))
 
     return parse
 
@@ -185,17 +164,14 @@ def _tensor(leaf: Leaf, parsed: dict[str, Any]) -> Any:
         value = tf.cast(value, leaf.dtype)
     if leaf.ragged_rank:
         value = tf.reshape(value, [-1, *leaf.shape[1:]])
-        return tf.RaggedTensor.from_nested_row_splits(
-            value, [parsed[leaf.splits_key(a)] for a in range(leaf.ragged_rank)]
-        )
+        splits = [parsed[leaf.splits_key(axis)] for axis in range(leaf.ragged_rank)]
+        return tf.RaggedTensor.from_nested_row_splits(value, splits)
     if isinstance(leaf, SparseLeaf):
         indices, dense_shape = (parsed[key] for key in leaf.places_keys)
         rank = tf.size(dense_shape) if leaf.dense_shape is None else len(leaf.dense_shape)
-        sparse = tf.SparseTensor(
-            tf.reshape(indices, [-1, rank]),
-            tf.reshape(value, [-1]),
-            dense_shape if leaf.dense_shape is None else tf.ensure_shape(dense_shape, [rank]),
-        )
+        if leaf.dense_shape is not None:
+            dense_shape = tf.ensure_shape(dense_shape, [rank])
+        sparse = tf.SparseTensor(tf.reshape(indices, [-1, rank]), tf.reshape(value, [-1]), dense_shape)
         sparse.set_shape(leaf.dense_shape)
         return sparse
     if leaf.shape_key is not None:

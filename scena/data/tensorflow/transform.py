@@ -8,16 +8,18 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch, Cursor
-from scena.data.engines.base import Engine
+from scena.data.engines.in_process import Engine
 from scena.data.params import PipelineMode
+from scena.data.sample import Batch, Cursor
 from scena.data.spec import ArraySpec
 from scena.data.stages.rng import epoch_random
-from scena.data.tensorflow.dataset import tensor_specs
+from scena.data.tensorflow.dataset import same_elements, tensor_specs
 from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
@@ -32,29 +34,17 @@ Specs = dict[str, ArraySpec]
 
 
 class Transformation:
-    """The `tf_transform` of a data class for one pipeline.
-
-    Args:
-        data: the data class.
-        mode: of the pipeline.
-        before: specs of inputs and targets as the pipeline makes them.
-        seed: of the pipeline.
-    """
+    """The `tf_transform` of a data class for one pipeline; `before` are the specs of inputs and targets as the pipeline makes them."""
 
     def __init__(self, data: Any, mode: PipelineMode, before: tuple[Specs, Specs], seed: int) -> None:
         self._data = data
         self._mode = mode
         self._seed = seed
-        self._signature: dict[str, Any] = {}
         self._before = before
         self._after = (data.input_layer_specs(), data.target_layer_specs())
 
     def dataset(self, feed: Any, count: int | None = None) -> Any:
-        """The transformed dataset of what `feed()` yields.
-
-        Raises:
-            DataError: the result is not what the model takes.
-        """
+        """The transformed dataset of what `feed()` yields; raises DataError if the model does not take it."""
         import tensorflow as tf
 
         inputs, targets = (tensor_specs(specs) for specs in self._before)
@@ -72,7 +62,7 @@ class Transformation:
         return made
 
     def count(self, batches: int) -> int | None:
-        """How many batches become of so many, None where only making them shows it."""
+        """The number of batches that come of this many, None where only making them shows it."""
         known = int(self.dataset(lambda: iter(()), batches).cardinality())
         return known if known >= 0 else None
 
@@ -88,16 +78,16 @@ class Transformation:
         return {"inputs": batch.inputs, "targets": batch.targets, "batch": np.int64(number), "seed": seed}
 
     def check_restart(self, first: list[Batch], cursor: Cursor) -> None:
-        """Raises unless the first batches of an epoch come out the same twice; and alone, if they are kept apart."""
+        """Raises if `tf_transform` is not deterministic, or makes a batch differently without the batches before it."""
         whole, again = self._made(first), self._made(first)
-        same = _equal(whole, again)
+        same = same_elements(whole, again)
         if same and self.keeps_numbers(self.dataset(lambda: iter(()))):
             alone = self._made(first[1:])
             numbers = {int(element["batch"]) for element in alone}
-            same = _equal([element for element in whole if int(element["batch"]) in numbers], alone)
+            same = same_elements([element for element in whole if int(element["batch"]) in numbers], alone)
         if not same:
             raise DataError(
-                f"{type(self._data).__name__}.tf_transform gives something else each time, so that a training cannot go on "
+                f"{type(self._data).__name__}.tf_transform gives something else each time, so that a training cannot resume "
                 f"exactly after batch {cursor.batch} of epoch {cursor.epoch}. Draw random numbers with "
                 "tf.random.stateless_… and the element's 'seed', give shuffle() a seed, and keep map() deterministic."
             )
@@ -112,14 +102,12 @@ class Transformation:
                 f"{name}.tf_transform must return a dataset of dicts with 'inputs' and 'targets', and 'batch' where it keeps "
                 f"the batches apart; for example dataset.map(lambda element: {{**element, 'inputs': …}}). Received: {spec}"
             )
-        for part, wanted, present in zip(
-            ("inputs", "targets"), self._after, (self._mode.has_inputs, self._mode.has_targets), strict=True
-        ):
-            expected = tensor_specs(wanted) if present else {}
+        present = (self._mode.has_inputs, self._mode.has_targets)
+        for part, wanted, used in zip(("inputs", "targets"), self._after, present, strict=True):
+            expected = tensor_specs(wanted) if used else {}
             if set(spec[part]) != set(expected):
-                raise DataError(
-                    f"{name}.tf_transform gives the {part} {sorted(spec[part])}; the model takes {sorted(expected)}."
-                )
+                given = f"the {part} {sorted(spec[part])}"
+                raise DataError(f"{name}.tf_transform gives {given}; the model takes {sorted(expected)}.")
             for key, one in expected.items():
                 got = spec[part][key]
                 if got.dtype != one.dtype or not got.shape.is_compatible_with(one.shape):
@@ -129,7 +117,7 @@ class Transformation:
                     )
 
 
-class TransformEngine:
+class TransformEngine(Engine):
     """An engine whose batches pass through a transformation."""
 
     def __init__(self, inner: Engine, transformation: Transformation) -> None:
@@ -137,17 +125,14 @@ class TransformEngine:
         self._transformation = transformation
 
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
-        """The batches from `cursor` on; of one epoch only unless `repeat`."""
         if cursor.batch:
-            self._check_restart(cursor)
+            with closing(self._inner.batches(Cursor(cursor.epoch), False)) as again:
+                self._transformation.check_restart(list(islice(again, CHECKED)), cursor)
         replayed = (cursor.state or {}).get(REPLAYED, 0) if isinstance(cursor.state, dict) else 0
         start = Cursor(cursor.epoch) if replayed else cursor
         if replayed:
-            logger.info(
-                "tf_transform regroups batches: those of epoch %d are made again, %d are dropped.",
-                cursor.epoch,
-                replayed,
-            )
+            text = "tf_transform regroups batches: those of epoch %d are made again, %d are dropped."
+            logger.info(text, cursor.epoch, replayed)
         source = _Epochs(self._inner.batches(start, repeat), start.epoch)
         try:
             while True:
@@ -159,12 +144,11 @@ class TransformEngine:
             source.close()
 
     def close(self) -> None:
-        """Ends the inner engine."""
         self._inner.close()
 
     def _epoch(self, source: "_Epochs", skip: int) -> Iterator[Batch]:
         exchange = _Exchange()
-        # anew for each epoch: a shuffle() counts how often it was iterated, which a restart does not know
+        # a new one for each epoch: a shuffle() counts how often it was iterated, which a restart does not know
         dataset = self._transformation.dataset(exchange.feed)
         keeps = self._transformation.keeps_numbers(dataset)
         thread = threading.Thread(target=exchange.run, args=(dataset,), name="scena-tf-transform", daemon=True)
@@ -187,8 +171,8 @@ class TransformEngine:
                     number = int(element["batch"])
                     if number <= last:
                         raise DataError(
-                            f"tf_transform gives batch {number} after batch {last}: it changes their order, and then has to leave "
-                            "out 'batch' from its elements, so that a restart makes the epoch's batches again."
+                            f"tf_transform gives batch {number} after batch {last}: it changes their order. Remove 'batch' from its "
+                            "elements, so that a restart makes the epoch's batches again."
                         )
                     last = number
                     made = _batch(element, known[number].cursor, known[number].meta)
@@ -204,19 +188,6 @@ class TransformEngine:
         finally:
             exchange.cancel()
             thread.join()
-
-    def _check_restart(self, cursor: Cursor) -> None:
-        batches = self._inner.batches(Cursor(cursor.epoch), False)
-        first = [batch for _, batch in zip(range(CHECKED), batches, strict=False)]
-        batches.close()
-        self._transformation.check_restart(first, cursor)
-
-
-def _equal(one: list[Any], other: list[Any]) -> bool:
-    import tensorflow as tf
-
-    flat = [[np.asarray(part) for part in tf.nest.flatten(elements)] for elements in (one, other)]
-    return len(flat[0]) == len(flat[1]) and all(np.array_equal(a, b) for a, b in zip(*flat, strict=True))
 
 
 def _batch(element: Any, cursor: Cursor, meta: list[Any]) -> Batch:
@@ -242,14 +213,13 @@ class _Epochs:
         return batch
 
     def next_epoch(self) -> bool:
-        """Goes on to the next epoch, if there is one."""
+        """Continues with the next epoch, if there is one."""
         if self._held is None:
             return False
         self.epoch = self._held.epoch
         return True
 
     def close(self) -> None:
-        """Ends the stream."""
         self._batches.close()
 
 
@@ -263,7 +233,7 @@ class _Exchange:
         self._fed = self._cancelled = False
 
     def wants(self) -> bool:
-        """Waits until there is a result or room for an element; whether it is room."""
+        """Waits until there is a result or capacity for an element; True if it is capacity."""
         with self._changed:
             self._changed.wait_for(lambda: self._out or (len(self._in) < AHEAD and not self._fed))
             return not self._out

@@ -12,9 +12,9 @@ from itertools import islice
 from scena.errors import ExperimentError
 from scena.params import Params, ParamsError, parse
 from scena.params.cli.command_line import current_tree
-from scena.params.cli.settable import Index
 from scena.params.cli.unknown import unknown_name
-from scena.params.type_kinds import LEAF, peel
+from scena.params.kinds import peel
+from scena.params.settable import Index
 
 Value = int | float | str
 MOST_COMBINATIONS = 100_000
@@ -170,7 +170,7 @@ class SearchSpace:
         """The next axis that exists and has no value yet: classes first, because other axes depend on them."""
         index = self._index(chosen)
         there = [axis for axis in self.axes if axis.name not in chosen and index.get(axis.name)]
-        structural = [axis for axis in there if index.get(axis.name)[0].kind.form != LEAF]
+        structural = [axis for axis in there if index.get(axis.name)[0].kind.form != "leaf"]
         return next(iter([*structural, *there]), None)
 
     def _index(self, chosen: dict[str, Value]) -> Index:
@@ -182,11 +182,11 @@ class SearchSpace:
         return self._indices[key]
 
     def _is_choice_of_class(self, axis: Axis, chosen: dict[str, Value]) -> bool:
-        return self._index(chosen).get(axis.name)[0].kind.form != LEAF
+        return self._index(chosen).get(axis.name)[0].kind.form != "leaf"
 
     def _is_whole(self, axis: Axis, chosen: dict[str, Value]) -> bool:
         node = self._index(chosen).get(axis.name)[0]
-        alternatives = peel(node.hint)[0] if node.kind.form == LEAF else []
+        alternatives = peel(node.hint)[0] if node.kind.form == "leaf" else []
         return int in alternatives and float not in alternatives
 
     def _sample_values(self, axis: Axis, chosen: dict[str, Value]) -> list[Value]:

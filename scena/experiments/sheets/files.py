@@ -7,8 +7,8 @@ from typing import Any
 
 from scena.errors import ExperimentError, ParamsError, did_you_mean
 from scena.experiments.sheets.sheet import Flag, SheetRun, as_word, checked, read_grid, split_words
+from scena.params.files.entries import Section
 from scena.params.files.files import document_of
-from scena.params.files.overlay import Section
 
 MOST_BYTES = 100 << 20
 MOST_CELLS = 1_000_000

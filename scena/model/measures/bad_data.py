@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch
+from scena.data.sample import Batch
 from scena.errors import DataError, ModelError, ScenaError, TrainingError
 from scena.user_code import user_line
 

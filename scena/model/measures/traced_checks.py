@@ -13,7 +13,7 @@ from typing import Any
 
 import keras
 
-from scena.data.batch import Arrays, Batch
+from scena.data.sample import Arrays, Batch
 from scena.errors import DataError, ModelError
 from scena.model.building import full_precision
 from scena.model.graph import RootGraph

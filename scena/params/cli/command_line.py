@@ -1,18 +1,20 @@
 """The command line of a params tree: its words laid over the defaults and the files, checked and built."""
 
+import contextlib
 import sys
 import types
 import typing
 from typing import Any, Generic, TypeVar
 
 from scena.errors import ParamsError, close_names
-from scena.params.cli.settable import COMMAND_LINE, Origins, Path, sentence
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch
 from scena.params.declare import Params, param
-from scena.params.files.overlay import Entry, merge_into
+from scena.params.files.entries import Entry
+from scena.params.files.overlay import merge_into
+from scena.params.kinds import peel
+from scena.params.settable import COMMAND_LINE, Origins, Path, sentence
 from scena.params.tree import build, default_raw, to_raw
-from scena.params.type_kinds import peel
 
 P = TypeVar("P", bound=Params)
 Q = TypeVar("Q", bound=Params)
@@ -60,16 +62,11 @@ def parse(
 
 
 def current_tree(default: Params, argv: list[str]) -> Origins:
-    """The tree as far as a command line can be understood: for help and completion, which must work while it is being
-    written.
-    """
+    """The tree as far as a command line can be understood: for help and completion, which must work while it is being written."""
     tree = Origins(to_raw(default), type(default))
-    try:
-        given = split([word for word in argv if word not in HELP], lenient=True)
+    given = split([word for word in argv if word not in HELP], lenient=True)
+    with contextlib.suppress(ParamsError):
         apply_files(tree, given)
-    except ParamsError:
-        given = split([word for word in argv if word not in HELP], lenient=True)
-        given.pop(CONFIG, None), given.pop(CONFIG_SET, None)
     merge_into(tree, [Entry(name, words, COMMAND_LINE) for name, words in given.items()], lenient=True)
     return tree
 
@@ -84,18 +81,9 @@ def take_help(argv: list[str]) -> tuple[list[str], list[str] | None]:
     return [*argv[:place], *after[count:]], after[:count]
 
 
-def print_help(
-    default: Params | None,
-    argv: list[str],
-    *,
-    usage: str,
-    description: str = "",
-    options: type[Params] | None = None,
-    search: list[str] | None = None,
-) -> None:
-    """Writes the help of the current selection to standard output; without `default`, that of the options alone; with words
-    to search for, only the flags that match all of them.
-    """
+def print_help(default: Params | None, argv: list[str], *, usage: str, description: str = "",
+               options: type[Params] | None = None, search: list[str] | None = None) -> None:  # fmt: skip
+    """Writes the help of the current selection; without `default`, that of the options alone; with words, the flags that match them."""
     from scena.params.cli.help import help_text
 
     tree = current_tree(default, argv) if default is not None else None
@@ -123,15 +111,10 @@ def refuse_unknown(words: list[str], options: type[Params], usage: str) -> None:
 
 def _with_options(message: str, given: dict[str, list[str]], options: type[Params] | None) -> str:
     """Completes the message about an unknown flag if it looks like one of the command's own options."""
-    if options is None:
-        return message
+    known = _spellings(options, shown=True) if options is not None else {}
     for name in given:
-        known = _spellings(options, shown=True)
-        if (
-            "." not in name
-            and message.startswith(f"--{name} does not exist")
-            and (close := close_names(name, known, 1))
-        ):
+        unknown = "." not in name and message.startswith(f"--{name} does not exist")
+        if unknown and (close := close_names(name, known, 1)):
             return f"--{name} does not exist; did you mean --{close[0]}?"
     return message
 
@@ -141,9 +124,8 @@ def apply_files(tree: Origins, given: dict[str, list[str]]) -> None:
     files, sets = given.pop(CONFIG, None), given.pop(CONFIG_SET, None)
     if files is None or files == ["None"]:
         if sets is not None:
-            raise ParamsError(
-                f"--{CONFIG_SET} {' '.join(sets)} needs a file: --{CONFIG} FILE --{CONFIG_SET} NAME, or a project.yaml here"
-            )
+            given_set = f"--{CONFIG_SET} {' '.join(sets)}"
+            raise ParamsError(f"{given_set} needs a file: --{CONFIG} FILE --{CONFIG_SET} NAME, or a project.yaml here")
         return
     if not files:
         raise ParamsError(f"--{CONFIG} expects at least one file")
@@ -164,12 +146,10 @@ def split(argv: list[str], *, lenient: bool = False) -> dict[str, list[str]]:
             flag, equals, value = word.partition("=")
             name = flag[2:].replace("-", "_")
             if name in (CONFIG, FOREIGN_CONFIG):
-                name = CONFIG
-                current = given.setdefault(name, [])
+                current = given.setdefault(CONFIG, [])
             elif name in given and not lenient:
-                raise ParamsError(
-                    f"{spelt[name]} is given twice" + (f", also as {flag}" if flag != spelt[name] else "")
-                )
+                also = f", also as {flag}" if flag != spelt[name] else ""
+                raise ParamsError(f"{spelt[name]} is given twice{also}")
             else:
                 current = given[name] = []
                 spelt[name] = flag
@@ -199,16 +179,15 @@ def take_part(name: str, argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def is_flag(word: str) -> bool:
-    """Whether a word of a command line names a flag."""
     return word.startswith("--") and len(word) > 2
 
 
 def parse_options(cls: type[Q], argv: list[str], *, partial: bool = False) -> tuple[Q, list[str]]:
     """Takes a command's own arguments and flags, declared as plain fields of `cls`, out of the words.
 
-    Returns the options and the words that are left. Unlike the flags of a tree an option takes only the words it
-    needs, so that a positional word may follow: none or one for a bool, one for a plain value; all words up to the
-    next flag for a list. Positional words stand before the flags of a tree.
+    Returns the options and the words that are left. Unlike the flags of a tree an option takes only the words it needs, so that a
+    positional word may follow: none or one for a bool, one for a plain value; all words up to the next flag for a list. Positional
+    words stand before the flags of a tree.
 
     Args:
         cls: the options. Its fields with `positional` take words without a flag, in the order of declaration.
@@ -254,7 +233,7 @@ def _spellings(cls: type[Params], *, shown: bool = False) -> dict[str, str]:
     """What can follow two dashes, and the field that it sets; `shown`: without what help does not show."""
     found: dict[str, str] = {}
     for name, field in cls.__params__.items():
-        own = () if field.positional else (field.flat if isinstance(field.flat, str) else name,)
+        own = () if field.positional else (field.root_name,)
         if not field.hidden:
             found.update(dict.fromkeys((*own, *(() if shown else field.aliases)), name))
     return found

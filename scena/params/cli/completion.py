@@ -1,7 +1,6 @@
 """Completion for bash and zsh, by argcomplete: the flags of the current selection, and the values that can be listed.
 
-The `scena` program calls `complete()` first thing when the shell asks; `shell_code()` is what a user's shell has to
-load.
+The `scena` program calls `complete()` first thing when the shell asks; `shell_code()` is what a user's shell has to load.
 """
 
 import os
@@ -11,18 +10,12 @@ from typing import Any
 
 from scena.params.cli.command_line import current_tree, is_flag, takes_many
 from scena.params.cli.help import groups, value_choices
-from scena.params.cli.settable import Index, Node
 from scena.params.declare import Params
+from scena.params.kinds import peel
+from scena.params.settable import Index, Node
 from scena.params.tree import default_raw
-from scena.params.type_kinds import LEAF, PARAMS, peel
 
 FILES = "<files>"  # stands for the names of files
-ASKED = "_ARGCOMPLETE"  # argcomplete's shell code sets it
-
-
-def is_asked() -> bool:
-    """Whether the shell started this process to ask for completions."""
-    return ASKED in os.environ
 
 
 def shell_code(shell: str, programs: Sequence[str] = ("scena",)) -> str:
@@ -36,9 +29,8 @@ def complete(suggest: Callable[[list[str], str], Iterable[str]]) -> None:
     """Answers the shell and ends the process.
 
     Args:
-        suggest: called with the complete words before the cursor (without the program's name) and the beginning of
-            the word at the cursor; returns what could stand there (FILES for names of files). `flag_completions`
-            does it for a tree.
+        suggest: called with the complete words before the cursor (without the program's name) and the beginning of the word at
+            the cursor; returns what could stand there (FILES for names of files). `flag_completions` does it for a tree.
     """
     import argparse
 
@@ -60,7 +52,7 @@ def complete(suggest: Callable[[list[str], str], Iterable[str]]) -> None:
         return finder.quote_completions(matching, quote, last_wordbreak)
 
     finder._get_completions = answer  # argcomplete would ask an argparse parser; the flags here depend on one another
-    # the finder starts anew when it is called, but keeps what is set on it
+    # the finder resets itself when it is called, but keeps what is set on it
     finder(argparse.ArgumentParser(add_help=False))
 
 
@@ -102,23 +94,14 @@ def _value_words(name: str, nodes: list[Node], count: int) -> tuple[list[str], b
     words: list[str] = []
     must = False
     for node in nodes:
-        many = _takes_many(node)
+        many = takes_many(node.hint) if node.kind.form == "leaf" else node.kind.form != "params"
         if count == 0 or many:
             words += value_choices(node) or ([FILES] if _is_path(node) else [])
-            is_bool = node.kind.form == LEAF and bool in peel(node.hint)[0]
+            is_bool = node.kind.form == "leaf" and bool in peel(node.hint)[0]
             must = must or not (many or is_bool)
     return words, must and bool(nodes)
 
 
-def _takes_many(node: Node) -> bool:
-    if node.kind.form != LEAF:
-        return node.kind.form != PARAMS
-    return takes_many(node.hint)
-
-
 def _is_path(node: Node) -> bool:
-    for one in peel(node.hint)[0]:
-        inner = (typing.get_args(one) or (one,))[0]
-        if isinstance(inner, type) and issubclass(inner, os.PathLike):
-            return True
-    return False
+    inner = [(typing.get_args(one) or (one,))[0] for one in peel(node.hint)[0]]
+    return any(isinstance(one, type) and issubclass(one, os.PathLike) for one in inner)

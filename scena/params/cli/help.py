@@ -5,6 +5,7 @@ Plain text by argparse into a pipe; on a terminal the same through rich-argparse
 
 import argparse
 import enum
+import operator
 import os
 import re
 import sys
@@ -13,46 +14,33 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from scena.params.cli.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins, walk
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Params
-from scena.params.selection import CLASS, candidates, class_of, named_choices
-from scena.params.selection import listed as listed_choices
+from scena.params.kinds import CLASS, candidates, class_of, listed, named_choices, peel
+from scena.params.settable import COMMAND_LINE, DEFAULT, Index, Node, Origins, walk
 from scena.params.tree import default_raw
-from scena.params.type_kinds import LEAF, LIST, PARAMS, peel
 
 SCREEN = 40  # flags that can be read at a glance
 WIDEST_CHOICES = 44  # longer lists of choices go into the text of the flag
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
-def help_text(
-    tree: Origins | None,
-    *,
-    usage: str,
-    description: str = "",
-    options: type[Params] | None = None,
-    width: int | None = None,
-    search: Sequence[str] = (),
-) -> str:
+def help_text(tree: Origins | None, *, usage: str, description: str = "", options: type[Params] | None = None,
+              width: int | None = None, search: Sequence[str] = ()) -> str:  # fmt: skip
     """The help text, in colours if standard output is a terminal; with words to search for, the flags that match all of them."""
     formatter: Any = argparse.HelpFormatter
     if sys.stdout.isatty():
         formatter = _rich_formatter()
     columns = width or help_width()
 
-    def sized(prog: str) -> argparse.HelpFormatter:
-        return typing.cast(
-            argparse.HelpFormatter, formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
-        )
+    def sized(prog: str) -> Any:
+        return formatter(prog, max_help_position=min(36, columns // 3), width=columns - 2)
 
-    parser = make_parser(tree, options=options, formatter=sized, search=search)
+    parser = _parser(tree, options, sized, search)
     if search:
-        found = parser.format_help()
-        others = _other_choices(tree, search) if tree is not None else []
-        return (
-            "\n\n".join(filter(None, [found.rstrip("\n"), *others])) + "\n" if found or others else _not_found(search)
-        )
+        found = [parser.format_help().rstrip("\n"), _other_choices(tree, search) if tree is not None else ""]
+        nothing = f"No flag matches {' '.join(search)!r}. `--help` alone lists all flags."
+        return ("\n\n".join(filter(None, found)) or nothing) + "\n"
     top = [f"usage: {usage}", *folded(description, columns - 2)]
     first = _common(tree, sized).format_help() if tree is not None else ""
     return "\n".join([*top, "", *([first] if first else []), parser.format_help()])
@@ -61,6 +49,7 @@ def help_text(
 def folded(text: str, width: int) -> list[str]:
     """The lines of a text with an empty one before it: paragraphs are folded, indented lines stay together with their indent."""
     lines: list[str] = []
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     for paragraph in text.strip().split("\n\n") if text.strip() else ():
         lines.append("")
         parts: list[str] = []
@@ -71,10 +60,8 @@ def folded(text: str, width: int) -> list[str]:
                 parts.append(line.rstrip())
         for part in parts:
             hang = re.match(r" *(?:\S.*? {2,})?", part)
-            indent = " " * (hang.end() if hang else 0)
-            lines += textwrap.wrap(
-                part, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-            )
+            wrapper.subsequent_indent = " " * (hang.end() if hang else 0)
+            lines += wrapper.wrap(part)
     return lines
 
 
@@ -97,9 +84,7 @@ def _rich_formatter() -> Any:
     return Formatter
 
 
-def make_parser(
-    tree: Origins | None, *, options: type[Params] | None = None, formatter: Any = None, search: Sequence[str] = ()
-) -> argparse.ArgumentParser:
+def _parser(tree: Origins | None, options: type[Params] | None, formatter: Any, search: Sequence[str]) -> Any:
     """An argparse parser with the flags of the current selection. It only describes them: `parse` does the reading."""
     parser = _empty_parser(formatter)
     own = Index(default_raw(options), options).nodes if options is not None else []
@@ -109,32 +94,31 @@ def make_parser(
         for title, _, nodes in groups(tree) if tree is not None else ():
             _add_flags(parser.add_argument_group(_escaped(title)), [n for n in nodes if _matches(n, search)], tree)
         return parser
-    if positional := [node for node in own if node.field is not None and node.field.positional]:
-        _add_positional(parser.add_argument_group("arguments"), positional)
+    if positional := [node for node in own if node.field.positional]:
+        group = parser.add_argument_group("arguments")
+        for node in positional:
+            choices = value_choices(node)
+            text = f"{node.field.help} ({', '.join(choices)})" if choices else node.field.help
+            group.add_argument(node.name, metavar=node.field.positional, help=_escaped(text))
     first = parser.add_argument_group("options")
-    first.add_argument(
-        "-h", "--help", action="store_true", help="show this help; `--help WORD` shows the flags that match"
-    )
+    text = "show this help; `--help WORD` shows the flags that match"
+    first.add_argument("-h", "--help", action="store_true", help=text)
     flags = [node for node in own if not node.hidden]
     classes = options.__mro__ if options is not None else ()
     # what the command itself declares stands before what it shares with others
-    _add_flags(first, sorted(flags, key=lambda node: classes.index(node.field.owner) if node.field else 0), None)
+    _add_flags(first, sorted(flags, key=lambda node: classes.index(node.field.owner)), None)
     if tree is None:
         return parser
     first.add_argument("--config", nargs="+", metavar="FILE", help="YAML or JSON files with parameters; later ones win")
     first.add_argument("--config_set", metavar="NAME", help="the set to take from them, if they hold named sets")
     for title, text, nodes in groups(tree):
-        group = parser.add_argument_group(_escaped(title), _escaped(text) or None)
-        _add_flags(group, nodes, tree)
+        _add_flags(parser.add_argument_group(_escaped(title), _escaped(text) or None), nodes, tree)
     return parser
 
 
 def _empty_parser(formatter: Any) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(
-        usage=argparse.SUPPRESS,
-        formatter_class=formatter or argparse.HelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
+        usage=argparse.SUPPRESS, formatter_class=formatter, allow_abbrev=False, add_help=False
     )
 
 
@@ -142,7 +126,7 @@ def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
     """The flags that many users set, where there are too many to see at a glance; of equal ones (train, val) the first."""
     parser = _empty_parser(formatter)
     nodes = [node for _, _, nodes in groups(tree) for node in nodes]
-    chosen = {(node.field.owner, node.field.name): node for node in reversed(nodes) if node.field and node.field.common}
+    chosen = {(node.field.owner, node.field.name): node for node in reversed(nodes) if node.field.common}
     if len(nodes) > SCREEN:
         group = parser.add_argument_group("most used", "`--help WORD` searches all flags.")
         _add_flags(group, [node for node in nodes if node in chosen.values()], tree)
@@ -151,53 +135,37 @@ def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
 
 def _matches(node: Node, search: Sequence[str]) -> bool:
     """Whether each word is part of one of the flag's names, or begins a word of its help or its choices."""
-    text = " ".join([node.field.help if node.field else "", *(value_choices(node) or ())])
-    return all(
-        word.lower().replace("-", "_") in node.name.lower()
-        or re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE)
-        for word in search
-    )
+    text = " ".join([node.field.help, *(value_choices(node) or ())])
+    named = [word.lower().replace("-", "_") in node.name.lower() for word in search]
+    told = [re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE) is not None for word in search]
+    return all(map(operator.or_, named, told))
 
 
-def _other_choices(tree: Origins, search: Sequence[str]) -> list[str]:
+def _other_choices(tree: Origins, search: Sequence[str]) -> str:
     """A paragraph about flags whose names match, and which exist if other classes are chosen."""
     index = Index(tree.raw, tree.cls)
     owners: dict[tuple[str, str], list[str]] = {}
     for choice in index.nodes:
-        if choice.kind.form != PARAMS or choice.hidden:
+        if choice.kind.form != "params" or choice.hidden:
             continue
-        for option, cls in candidates(choice.kind, choice.field).items():
-            for node in walk(default_raw(cls, choice.kind, choice.field), cls, choice.names, choice.kind):
+        for option, cls in candidates(*choice.choice).items():
+            for node in walk(default_raw(cls, *choice.choice), cls, choice.names, choice.kind):
                 own = node.name.removeprefix(choice.name)
                 named = all(word.lower().replace("-", "_") in own for word in search)
                 if named and not node.hidden and not index.get(node.name):
                     owners.setdefault((node.name, choice.name), []).append(option)
     lines = [f"  --{name}: with --{choice} {' or '.join(options)}" for (name, choice), options in owners.items()]
-    return ["\n".join(["with another choice:", *lines])] if lines else []
-
-
-def _not_found(search: Sequence[str]) -> str:
-    return f"No flag matches {' '.join(search)!r}. `--help` alone lists all flags.\n"
-
-
-def _add_positional(group: Any, nodes: list[Node]) -> None:
-    for node in nodes:
-        assert node.field is not None
-        choices = value_choices(node)
-        text = f"{node.field.help} ({', '.join(choices)})" if choices else node.field.help
-        group.add_argument(node.name, metavar=node.field.positional, help=_escaped(text))
+    return "\n".join(["with another choice:", *lines]) if lines else ""
 
 
 def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
-    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its
-    group.
-    """
+    """(title, description, flags) of each component. The flag that chooses a component's class stands first in its group."""
     found: dict[str, list[Node]] = {}
     owners: dict[str, list[Node]] = {}
     for node in Index(tree.raw, tree.cls).nodes:
         if node.hidden or not offers_choice(node):
             continue
-        if node.kind.form == PARAMS and node.value is not None:
+        if node.kind.form == "params" and node.value is not None:
             group = found.setdefault(node.name, [])
             owners.setdefault(node.name, []).append(node)
             if is_choice(node):
@@ -209,20 +177,19 @@ def groups(tree: Origins) -> list[tuple[str, str, list[Node]]]:
 
 def offers_choice(node: Node) -> bool:
     """False for a name of which there is only one, because no plugin adds another."""
-    return node.field is None or not node.field.plugin or len(named_choices(node.field) or ()) > 1
+    return not node.field.plugin or len(named_choices(node.field) or ()) > 1
 
 
 def is_choice(node: Node) -> bool:
     """Whether there is anything to choose: another class, or None. An item's class is chosen by the flag of its list."""
-    if node.cls is None:
-        return False
-    return node.kind.form != PARAMS or node.kind.optional or len(listed_choices(node.kind, node.field)) > 1
+    choices = node.kind.form != "params" or node.kind.optional or len(listed(*node.choice)) > 1
+    return choices and node.cls is not None
 
 
 def _heading(name: str, owners: list[Node], tree: Origins) -> tuple[str, str]:
     if not name:
         return "parameters", _first_paragraph(tree.cls)
-    classes = [cls for node in owners if (cls := class_of(node.value, node.kind, node.field)) is not None]
+    classes = [cls for node in owners if (cls := class_of(node.value, *node.choice)) is not None]
     chosen = [node.value[CLASS] for node in owners if is_choice(node)]
     title = f"{name} ({', '.join(chosen)})" if chosen else name
     return title, " ".join(dict.fromkeys(text for cls in classes if (text := _first_paragraph(cls))))
@@ -241,28 +208,23 @@ def _add_flags(group: Any, nodes: Iterable[Node], tree: Origins | None) -> None:
     added: dict[str, Any] = {}
     for node in nodes:
         metavar, nargs = _values(node)
-        text, choices = _escaped(_explained(node, tree)), value_choices(node)
+        text = _escaped(_explained(node, tree))
         if node.name in added:  # objects that share a name at the root: one flag chooses the class of either
             action = added[node.name]
             both = ((action.metavar, action.help), (metavar, text))
             action.help = "; or ".join(f"{told} {values}" if "{" in str(values) else told for values, told in both)
             action.metavar = "CLASS"
-            action.choices_to_complete = [*(action.choices_to_complete or []), *(choices or [])]
-            continue
-        action = group.add_argument(f"--{node.name}", metavar=metavar, help=text, nargs=nargs)
-        action.choices_to_complete = choices
-        added[node.name] = action
+        else:
+            added[node.name] = group.add_argument(f"--{node.name}", metavar=metavar, help=text, nargs=nargs)
 
 
 def value_choices(node: Node) -> list[str] | None:
     """The words that can follow a flag, where they can be listed."""
-    if node.kind.form != LEAF:
-        names = listed_choices(node.kind, node.field)
+    if node.kind.form != "leaf":
+        names = listed(*node.choice)
         return [*names, "None"] if node.kind.optional else names
-    if node.field is not None and (choices := named_choices(node.field)) is not None:
-        words = [str(leaf_to_raw(choice)) for choice in choices]
-    else:
-        words = _choices_of_type(node.hint)
+    choices = named_choices(node.field)
+    words = _choices_of_type(node.hint) if choices is None else [str(leaf_to_raw(choice)) for choice in choices]
     return [*words, "None"] if words and node.kind.optional else words or None
 
 
@@ -283,27 +245,31 @@ def _choices_of_type(hint: Any) -> list[str]:
 
 def _values(node: Node) -> tuple[Any, Any]:
     """(metavar, nargs) as argparse wants them."""
-    if node.kind.form != LEAF:
-        names = listed_choices(node.kind, node.field) + ["None"] * (node.kind.form == PARAMS and node.kind.optional)
-        listed = "{" + ",".join(names) + "}"
-        metavar = listed if names and len(listed) <= WIDEST_CHOICES else "CLASS"
-        if node.kind.form == PARAMS:
+    if node.kind.form != "leaf":
+        names = listed(*node.choice) + ["None"] * (node.kind.form == "params" and node.kind.optional)
+        metavar = _in_braces(names) or "CLASS"
+        if node.kind.form == "params":
             return metavar, None
-        return (metavar if node.kind.form == LIST else f"NAME={metavar}"), "*"
+        return (metavar if node.kind.form == "list" else f"NAME={metavar}"), "*"
     alternatives = peel(node.hint)[0]
     one = alternatives[0] if len(alternatives) == 1 else None
     origin, arguments = typing.get_origin(one) or one, typing.get_args(one)
-    choices = value_choices(node)
     if one is bool:
         return "BOOL", "?"
-    listed = "{" + ",".join(choices) + "}" if choices else ""
+    shown = _in_braces(value_choices(node) or [])
     if origin is tuple and arguments and arguments[-1] is not ...:
         return tuple(_word(argument) for argument in arguments), len(arguments)
     if origin in (list, set, frozenset, tuple):
-        return listed if 0 < len(listed) <= WIDEST_CHOICES else _word(arguments[0] if arguments else Any), "*"
+        return shown or _word(arguments[0] if arguments else Any), "*"
     if origin is dict:
         return f"NAME={_word(arguments[1] if arguments else Any)}", "*"
-    return listed if 0 < len(listed) <= WIDEST_CHOICES else _word(node.hint), None
+    return shown or _word(node.hint), None
+
+
+def _in_braces(names: list[str]) -> str:
+    """{A,B}, or nothing if that is too wide."""
+    text = "{" + ",".join(names) + "}"
+    return text if names and len(text) <= WIDEST_CHOICES else ""
 
 
 _WORDS: dict[Any, str] = {bool: "BOOL", int: "INT", float: "FLOAT", str: "TEXT", Any: "VALUE"}
@@ -326,43 +292,33 @@ def _word(hint: Any) -> str:
 
 
 def _explained(node: Node, tree: Origins | None) -> str:
-    field = node.field
-    text = field.help if field is not None else ""
-    notes = []
+    field, notes = node.field, []
     choices = value_choices(node)
     if choices and "{" not in str(_values(node)[0]) and bool not in peel(node.hint)[0]:
         notes.append(f"one of {', '.join(choices)}")
-    if field is not None and field.bounds:
-        notes.append(", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items()))
-    if field is not None and field.backends:
-        notes.append(f"{' and '.join(field.backends)} only")
-    if field is not None and field.one_device:
-        notes.append("one device only")
+    notes += [", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items())] if field.bounds else []
+    notes += [f"{' and '.join(field.backends)} only"] if field.backends else []
+    notes += ["one device only"] if field.one_device else []
     origin = tree.get(node.path) if tree is not None else DEFAULT
-    value = _shown_value(node)
-    if (
-        node.value is None
-        and field is not None
-        and (field.required or (not node.kind.optional and field.default is UNSET))
-    ):
+    if node.value is None and (field.required or (not node.kind.optional and field.default is UNSET)):
         notes.append("required")
-    elif origin == DEFAULT:
-        if not (node.value in (None, [], {}) and "default: " in text):  # the text says what happens then
-            notes.append(f"default: {value}")
-    else:
-        notes.append(f"set: {value}, by the {origin}" if origin == COMMAND_LINE else f"set: {value}, in {origin}")
-    return f"{text} ({'; '.join(notes)})".strip() if notes else text
+    elif origin != DEFAULT:
+        where = f"by the {origin}" if origin == COMMAND_LINE else f"in {origin}"
+        notes.append(f"set: {_shown_value(node)}, {where}")
+    elif node.value not in (None, [], {}) or "default: " not in field.help:  # else the text says what happens then
+        notes.append(f"default: {_shown_value(node)}")
+    return f"{field.help} ({'; '.join(notes)})".strip() if notes else field.help
 
 
 def _shown_value(node: Node) -> str:
     value = node.value
     if value is None:
         return "None"
-    if node.kind.form == PARAMS:
+    if node.kind.form == "params":
         return str(value[CLASS])
-    if node.kind.form == LIST:
+    if node.kind.form == "list":
         return " ".join(item[CLASS] for item in value) or "empty"
-    if node.kind.form != LEAF:
+    if node.kind.form != "leaf":
         return " ".join(f"{name}={item[CLASS]}" for name, item in value.items()) or "empty"
     return " ".join(_plain(value)) or "empty"
 

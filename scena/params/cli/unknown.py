@@ -1,16 +1,13 @@
 """What to tell about a name that does not exist: who has it, how it is spelt, or what is there instead."""
 
 from scena.errors import ParamsError, close_names
-from scena.params.cli.settable import Index, Node, walk
-from scena.params.selection import CLASS, candidates, class_of
+from scena.params.kinds import CLASS, candidates, class_of
+from scena.params.settable import Index, Node, walk
 from scena.params.tree import default_raw
-from scena.params.type_kinds import LEAF, LIST, PARAMS
 
 
 def unknown_name(name: str, index: Index, *, flags: bool) -> str:
-    """One sentence about a name that the current selection does not have. `flags`: call it `--name`, as on the command
-    line.
-    """
+    """One sentence about a name that the current selection does not have. `flags`: call it `--name`, as on a command line."""
     dashes = "--" if flags else ""
     for explain in (_hidden, _below_leaf, _list_item, _other_owner):
         if message := explain(name, index, dashes):
@@ -29,7 +26,7 @@ def _hidden(name: str, index: Index, dashes: str) -> str | None:
 def _below_leaf(name: str, index: Index, dashes: str) -> str | None:
     parent = name.rpartition(".")[0]
     while parent:
-        if any(node.kind.form == LEAF for node in index.get(parent)):
+        if any(node.kind.form == "leaf" for node in index.get(parent)):
             return f"{dashes}{name} does not exist: {dashes}{parent} is a plain value"
         parent = parent.rpartition(".")[0]
     return None
@@ -39,58 +36,49 @@ def _list_item(name: str, index: Index, dashes: str) -> str | None:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         for node in index.get(".".join(parts[:length])):
-            if node.kind.form == LIST and not index.get(".".join(parts[: length + 1])):
-                return _missing_item(
-                    name, node, ".".join(parts[:length]), parts[length], ".".join(parts[length + 1 :]), dashes
-                )
+            if node.kind.form == "list" and not index.get(".".join(parts[: length + 1])):
+                rest = "".join(f".{part}" for part in parts[length + 1 :])
+                return _missing_item(node, f"{dashes}{'.'.join(parts[:length])}", parts[length], rest)
     return None
 
 
-def _missing_item(name: str, node: Node, list_name: str, item: str, rest: str, dashes: str) -> str:
+def _missing_item(node: Node, list_name: str, item: str, rest: str) -> str:
+    name = f"{list_name}.{item}{rest}"
     classes = [raw[CLASS] for raw in node.value or ()]
     places = [position for position, class_name in enumerate(classes) if class_name == item]
     if len(places) > 1:
-        ways = " or ".join(f"{dashes}{list_name}.{place}{'.' + rest if rest else ''}" for place in places)
-        return f"{dashes}{name}: there are {len(places)} {item} in {dashes}{list_name}; say which one: {ways}"
+        ways = " or ".join(f"{list_name}.{place}{rest}" for place in places)
+        return f"{name}: there are {len(places)} {item} in {list_name}; say which one: {ways}"
     if not classes:
-        return f"{dashes}{name} does not exist: {dashes}{list_name} is empty"
+        return f"{name} does not exist: {list_name} is empty"
     listed = ", ".join(f"{position} ({class_name})" for position, class_name in enumerate(classes))
     advice = ""
-    if item in candidates(node.kind, node.field):
-        advice = f"; add it: {dashes}{list_name} {' '.join([*classes, item])}"
+    if item in candidates(*node.choice):
+        advice = f"; add it: {list_name} {' '.join([*classes, item])}"
     elif close := close_names(item, classes):
-        advice = f"; did you mean {dashes}{list_name}.{close[0]}{'.' + rest if rest else ''}?"
-    return f"{dashes}{name} does not exist: {dashes}{list_name} has the items {listed}{advice}"
+        advice = f"; did you mean {list_name}.{close[0]}{rest}?"
+    return f"{name} does not exist: {list_name} has the items {listed}{advice}"
 
 
 def _other_owner(name: str, index: Index, dashes: str) -> str | None:
     """A class that could be chosen somewhere, but is not, may have it."""
     for node in reversed(index.nodes):
-        if node.kind.form != PARAMS or node.hidden:
+        if node.kind.form != "params" or node.hidden:
             continue
         try:
-            current = class_of(node.value, node.kind, node.field)
+            current = class_of(node.value, *node.choice)
         except ParamsError:
             continue
         owners = []
-        for option, cls in candidates(node.kind, node.field).items():
-            if cls is current:
-                continue
-            names = (
-                own
-                for place in walk(default_raw(cls, node.kind, node.field), cls, node.names, node.kind)
-                for own in place.names
-            )
-            if name in names:
-                owners.append(option)
+        for option, cls in candidates(*node.choice).items():
+            if cls is not current:
+                places = walk(default_raw(cls, *node.choice), cls, node.names, node.kind)
+                owners += [option] if any(name in place.names for place in places) else []
         if owners:
             selected = "None" if node.value is None else node.value[CLASS]
             has = f"{', '.join(owners[:-1])} and {owners[-1]} have" if len(owners) > 1 else f"{owners[0]} has"
-            equals = " " if dashes else ": "
-            return (
-                f"{dashes}{name} does not exist for {dashes}{node.name} {selected}; "
-                f"{has} it: {dashes}{node.name}{equals}{owners[0]}"
-            )
+            chosen = f"{dashes}{node.name}{' ' if dashes else ': '}{owners[0]}"
+            return f"{dashes}{name} does not exist for {dashes}{node.name} {selected}; {has} it: {chosen}"
     return None
 
 

@@ -1,13 +1,11 @@
-"""Words of a command line <-> raw leaf values. Types are not checked here, only structure is made; `build` does the
-rest.
-"""
+"""Words of a command line <-> raw leaf values. Only structure is made here; `build` checks types."""
 
 import json
 import typing
 from typing import Any
 
 from scena.params.convert import Mismatch, convert, describe, leaf_to_raw
-from scena.params.type_kinds import peel
+from scena.params.kinds import peel
 
 
 def from_words(words: list[str], hint: Any) -> Any:
@@ -15,10 +13,9 @@ def from_words(words: list[str], hint: Any) -> Any:
     alternatives, optional = peel(hint)
     if optional and words == ["None"]:
         return None
-    structured = [alternative for alternative in alternatives if _form(alternative) is not None]
-    if structured and (len(alternatives) == 1 or len(words) != 1 or words[0][:1] in ("[", "{")):
-        form = _form(structured[0])
-        return _mapping(words, structured[0]) if form is dict else _sequence(words, structured[0])
+    structured = next((alternative for alternative in alternatives if _form(alternative) is not None), None)
+    if structured is not None and (len(alternatives) == 1 or len(words) != 1 or words[0][:1] in ("[", "{")):
+        return _mapping(words, structured) if _form(structured) is dict else _sequence(words, structured)
     if not words and bool in alternatives:
         return True
     if len(words) != 1:
@@ -42,7 +39,6 @@ def _form(hint: Any) -> type | None:
 
 
 def _json(word: str) -> Any:
-    """The JSON value of a word, or None."""
     try:
         return json.loads(word)
     except (ValueError, RecursionError):
@@ -106,34 +102,23 @@ def _single(word: str, hint: Any) -> Any:
     if optional and word == "None":
         return None
     if Any in alternatives:
-        return _anything(word)
+        value = _json(word)
+        return _CONSTANTS.get(word, word if value is None else value)
     ambiguous = str in alternatives and (len(alternatives) > 1 or optional)
     if ambiguous and len(word) > 1 and word.startswith('"') and isinstance(text := _json(word), str):
         return text
     if len(alternatives) > 1:
-        for alternative in sorted(alternatives, key=_narrowness):
+        for alternative in sorted(alternatives, key=lambda a: _NARROW.index(a) if a in _NARROW else 3 + (a is str)):
             try:
-                convert(word, alternative)
+                value = convert(word, alternative)
             except Mismatch:
                 continue
-            return _as_raw(word, alternative)
+            return value if alternative in (bool, int, float) else word
     return word
 
 
-def _as_raw(word: str, hint: Any) -> Any:
-    return convert(word, hint) if hint in (bool, int, float) else word
-
-
-def _narrowness(hint: Any) -> int:
-    order = [int, float, bool]  # `1` is a number before it is True
-    return order.index(hint) if hint in order else 3 + (hint is str)
-
-
-def _anything(word: str) -> Any:
-    if word in ("True", "False", "None"):
-        return {"True": True, "False": False, "None": None}[word]
-    value = _json(word)
-    return word if value is None and word != "null" else value
+_NARROW = [int, float, bool]  # `1` is a number before it is True
+_CONSTANTS = {"True": True, "False": False, "None": None, "null": None}
 
 
 def to_words(raw: Any, hint: Any) -> list[str]:
@@ -145,8 +130,8 @@ def to_words(raw: Any, hint: Any) -> list[str]:
                 return words
         except Mismatch:
             pass
-    if isinstance(raw, str):
-        return [raw] if _same(from_words([raw], hint), raw, hint) else [json.dumps(raw, ensure_ascii=False)]
+    if isinstance(raw, str) and _same(from_words([raw], hint), raw, hint):
+        return [raw]
     return [json.dumps(raw, ensure_ascii=False)]
 
 
@@ -172,20 +157,15 @@ def _plain_words(raw: Any, hint: Any) -> list[str] | None:
         return None if None in words else typing.cast(list[str], words)
     if isinstance(raw, dict):
         pairs = [(name, _plain_word(item)) for name, item in raw.items()]
-        return (
-            None
-            if any(word is None or "=" in name for name, word in pairs)
-            else [f"{name}={word}" for name, word in pairs]
-        )
+        if any(word is None or "=" in name for name, word in pairs):
+            return None
+        return [f"{name}={word}" for name, word in pairs]
     return [str(raw)]
 
 
 def _plain_word(item: Any) -> str | None:
     if isinstance(item, list):
-        parts = [_plain_word(part) for part in item]
-        if not parts or any(
-            part is None or "," in part or "[" in part or part != part.strip() or not part for part in parts
-        ):
-            return None
-        return ",".join(typing.cast(list[str], parts))
+        parts = [_plain_word(part) or "" for part in item]
+        clear = all(part and part == part.strip() and not {",", "["} & {*part} for part in parts)
+        return ",".join(parts) if parts and clear else None
     return None if isinstance(item, dict) else str(item)

@@ -3,22 +3,25 @@
 Both hold what differs from a default, so that reading them over that default gives the same params object again.
 """
 
+import functools
+import json
+import operator
+import re
 import shlex
-from typing import Any
+from typing import Any, NamedTuple
 
 from scena.errors import ParamsError
-from scena.params.cli.settable import COMMAND_LINE, Index, Node, Origins, Path
 from scena.params.cli.words import to_words
 from scena.params.declare import Field, Params
-from scena.params.files.overlay import Entry, is_merged, merge_into
-from scena.params.files.yaml_writer import Leaf, write
-from scena.params.selection import CLASS, class_of
+from scena.params.files.entries import Entry
+from scena.params.files.overlay import is_merged, merge_into
+from scena.params.kinds import CLASS, Kind, candidates, class_of, kind_of
+from scena.params.settable import COMMAND_LINE, Index, Node, Origins, Path
 from scena.params.tree import default_raw, to_raw
-from scena.params.type_kinds import LEAF, LIST, PARAMS, Kind, kind_of
 
 
 def dump_words(params: Params, default: Params | None = None) -> list[str]:
-    """The words of a command line that turns `default` (the defaults of the class, if left out) into `params`.
+    """The words of a command line that turns `default` (by default that of the class) into `params`.
 
     Hidden state has no flags, so it is not part of it.
     """
@@ -32,7 +35,7 @@ def dump_words(params: Params, default: Params | None = None) -> list[str]:
         words += [f"--{name}", *chosen]
         index = Index(tree.raw, tree.cls)
     for node in index.nodes:
-        if node.kind.form == LEAF and not node.hidden and _at(target, node.path) != node.value:
+        if node.kind.form == "leaf" and not node.hidden and _at(target, node.path) != node.value:
             own = to_words(_at(target, node.path), node.hint)
             name = _unique_name(node, index)
             one_word = len(own) == 1 and own[0].startswith("-")
@@ -46,15 +49,13 @@ def dump_command(params: Params, default: Params | None = None) -> str:
 
 
 def _at(raw: Any, path: Path) -> Any:
-    for key in path:
-        raw = raw[key]
-    return raw
+    return functools.reduce(operator.getitem, path, raw)
 
 
 def _next_choice(index: Index, target: dict[str, Any]) -> tuple[str, list[str]] | None:
     """The first place, parents first, where another class stands in the target: (name, words)."""
     for node in index.nodes:
-        if node.kind.form == LEAF or node.hidden:
+        if node.kind.form == "leaf" or node.hidden:
             continue
         wanted = _classes(_at(target, node.path), node)
         if wanted != _classes(node.value, node):
@@ -65,9 +66,9 @@ def _next_choice(index: Index, target: dict[str, Any]) -> tuple[str, list[str]] 
 def _classes(value: Any, node: Node) -> list[str]:
     if value is None:
         return ["None"]
-    if node.kind.form == PARAMS:
+    if node.kind.form == "params":
         return [value[CLASS]]
-    if node.kind.form == LIST:
+    if node.kind.form == "list":
         return [item[CLASS] for item in value]
     return sorted(f"{name}={item[CLASS]}" for name, item in value.items())
 
@@ -77,7 +78,7 @@ def _unique_name(node: Node, index: Index) -> str:
 
 
 def dump_yaml(params: Params, default: Params | None = None, *, full: bool = False, comments: bool = False) -> str:
-    """A YAML file that turns `default` (the defaults of the class, if left out) into `params`.
+    """A YAML file that turns `default` (by default that of the class) into `params`.
 
     Args:
         full: write every value, not only those that differ from `default`.
@@ -104,17 +105,13 @@ class _Writer:
         for name, field in cls.__params__.items():
             inner = kind_of(hints[name])
             value, before = raw.get(name), base.get(name) if base is not None else None
-            place, key = (
-                (self.root, field.flat if isinstance(field.flat, str) else name)
-                if field.flat and not in_item
-                else (own, name)
-            )
-            if inner.form == PARAMS:
+            place, key = (self.root, field.root_name) if field.flat and not in_item else (own, name)
+            if inner.form == "params":
                 self.object(value, before, inner, field, place, key, own, in_item)
-            elif inner.form == LEAF:
+            elif inner.form == "leaf":
                 if (self.full and not (value is None and field.required)) or value != before:
                     place[key] = Leaf(_leaf(value, before, inner), field.help if self.comments else "")
-            elif value is None or before is None or inner.form == LIST:
+            elif value is None or before is None or inner.form == "list":
                 if self.full or value != before:
                     place[key] = self.container(value, inner, field)
             elif entries := self.entries(value, before, inner, field):
@@ -153,17 +150,14 @@ class _Writer:
     def container(self, value: Any, kind: Kind, field: Field) -> Any:
         if value is None:
             return Leaf(None, field.help if self.comments else "")
-        if kind.form == LIST:
+        if kind.form == "list":
             return [self.item(item, None, kind, field) for item in value] or Leaf([], "")
         return {name: self.item(item, None, kind, field) for name, item in value.items()} or Leaf({}, "")
 
     def entries(self, value: dict[str, Any], before: dict[str, Any], kind: Kind, field: Field) -> dict[str, Any]:
         """What changes a dict of params objects; None removes an entry."""
-        changed = {
-            name: self.item(item, before.get(name), kind, field)
-            for name, item in value.items()
-            if self.full or item != before.get(name)
-        }
+        new = {name: item for name, item in value.items() if self.full or item != before.get(name)}
+        changed = {name: self.item(item, before.get(name), kind, field) for name, item in new.items()}
         return {**changed, **{name: Leaf(None, "") for name in before if name not in value}}
 
 
@@ -176,8 +170,6 @@ def _class(value: Any, kind: Kind, field: Field) -> type[Params]:
 
 def has_choice(kind: Kind, field: Field) -> bool:
     """Whether a user can choose a class for the field."""
-    from scena.params.selection import candidates
-
     return kind.optional or len(candidates(kind, field)) > 1
 
 
@@ -191,3 +183,79 @@ def _leaf(value: Any, before: Any, kind: Kind) -> Any:
     if not isinstance(value, dict) or not isinstance(before, dict) or not is_merged(kind):
         return value
     return {**value, **{name: None for name in before if name not in value}}
+
+
+_PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*")
+# words that YAML 1.1 or 1.2 does not read as text
+_SPECIAL = frozenset("null none ~ true false yes no on off y n .inf .nan - . ..".split())
+
+
+class Leaf(NamedTuple):
+    """A value to write in one line, and the comment beside it."""
+
+    value: Any
+    comment: str = ""
+
+    def text(self) -> str:
+        """The value and its comment."""
+        comment = f"  # {' '.join(self.comment.split())}" if self.comment else ""
+        return f"{flow(self.value)}{comment}"
+
+
+def write(data: dict[str, Any]) -> str:
+    """Nested dicts and lists of Leafs as the text of a YAML file."""
+    return "\n".join(_mapping(data, "")) + "\n" if data else "{}\n"
+
+
+def _mapping(data: dict[str, Any], indent: str) -> list[str]:
+    lines = []
+    for key, value in data.items():
+        name = f"{indent}{flow(key)}:"
+        if isinstance(value, Leaf):
+            lines.append(f"{name} {value.text()}")
+        elif isinstance(value, list):
+            lines.append(name)
+            for item in value:
+                lines += _item(item, f"{indent}  ")
+        elif value:
+            lines += [name, *_mapping(value, f"{indent}  ")]
+        else:
+            lines.append(f"{name} {{}}")
+    return lines
+
+
+def _item(item: Any, indent: str) -> list[str]:
+    if isinstance(item, Leaf):
+        return [f"{indent}- {item.text()}"]
+    lines = _mapping(item, f"{indent}  ")
+    return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
+
+
+def flow(value: Any) -> str:
+    """A plain value in one line."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, float) and value - value != 0:
+        return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
+    return json.dumps(value)
+
+
+def _text(text: str) -> str:
+    number = re.match(r"\.\d|\.(inf|nan)", text, re.IGNORECASE)
+    if _PLAIN.fullmatch(text) and text.lower() not in _SPECIAL and not number:
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else _escape(char) for char in quoted)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if 0xD800 <= code < 0xE000:
+        raise ParamsError(
+            f"The text has a character that is not valid Unicode, U+{code:04X}: it cannot be written to a file."
+        )
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

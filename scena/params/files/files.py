@@ -7,15 +7,17 @@ one, of this file or (`extends: FILE:SET`) of a file whose path is relative to t
 """
 
 import os
+import re
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from scena.errors import ParamsError, did_you_mean
-from scena.params.cli.settable import Index, Origins
 from scena.params.declare import Params
-from scena.params.files.overlay import Section, entries_of, merge_into, nest_instead
-from scena.params.files.spellings import spellings_of
+from scena.params.files.entries import Section, entries_of, nest_instead, spellings_of
+from scena.params.files.overlay import merge_into
 from scena.params.files.yaml_reader import read
-from scena.params.selection import CLASS
+from scena.params.kinds import CLASS
+from scena.params.settable import Index, Origins
 from scena.params.tree import build, to_raw
 
 P = TypeVar("P", bound=Params)
@@ -36,9 +38,7 @@ class Source(NamedTuple):
 
 
 def load(default: P, paths: list[str | os.PathLike[str]], config_set: str | None = None) -> P:
-    """`default` with the values of files laid over it; the later file wins. From Python what `--config` is for a
-    command.
-    """
+    """`default` with the values of files laid over it; the later file wins. What `--config` does for a command."""
     tree = Origins(to_raw(default), type(default))
     lay_files(tree, [os.fspath(path) for path in paths], config_set)
     return build(tree.raw, type(default), where=tree)
@@ -100,25 +100,34 @@ def _layers(source: Source, document: Section, known: set[str]) -> list[Section]
         return _chain(source, document, known, ())
     if not document:
         return []
-    if any(key in known for key in document) or document.keys() <= {CLASS, EXTENDS}:
-        return _chain(source, document, known, ())
-    if EXTENDS in document:
+    if EXTENDS in document and _holds_sets(document, known):
         raise ParamsError(f"{document.origins[EXTENDS]}: `{EXTENDS}` belongs into a set, and this file holds sets")
-    if DEFAULT_SET in document:
-        return _chain(Source(source.path, DEFAULT_SET), document, known, ())
-    return _neither(source.path, document, known)
+    return _whole_file(source, document, known, ())
 
 
-def _neither(path: str, document: Section, known: set[str]) -> list[Section]:
+def _holds_sets(document: Section, known: set[str]) -> bool:
+    return bool(document) and not known & document.keys() and not document.keys() <= {CLASS, EXTENDS}
+
+
+def _whole_file(source: Source, document: Section, known: set[str], children: tuple[Source, ...]) -> list[Section]:
+    """What a file lays over the tree if no set is named: its parameters, or its set `default`."""
+    holds_sets = _holds_sets(document, known)
+    if holds_sets and DEFAULT_SET not in document:
+        raise _neither(source.path, document, known)
+    return _chain(Source(source.path, DEFAULT_SET if holds_sets else None), document, known, children)
+
+
+def _neither(path: str, document: Section, known: set[str]) -> ParamsError:
+    """The error for a file with neither parameters nor a default set."""
     names = ", ".join(document)
     first = next(iter(document))
     if (dotted := document.dotted()) is not None and dotted.partition(".")[0] in known:
-        raise ParamsError(f"{document.origins[dotted]}: {nest_instead(dotted)}")
+        return ParamsError(f"{document.origins[dotted]}: {nest_instead(dotted)}")
     hint = did_you_mean(first, known)
     if hint or not all(isinstance(value, dict) for value in document.values()):
-        raise ParamsError(f"{document.origins[first]}: {first} does not exist{hint}")
-    raise ParamsError(
-        f"{path}: no key at its top level is a parameter, so its keys are names of sets: choose one with --config_set, one of {names}"
+        return ParamsError(f"{document.origins[first]}: {first} does not exist{hint}")
+    return ParamsError(
+        f"{path}: no top-level key is a parameter, so its keys are names of sets. Choose one with --config_set: {names}"
     )
 
 
@@ -137,27 +146,13 @@ def _chain(source: Source, document: Section, known: set[str], children: tuple[S
         if (circle := _circle(wanted, (*children, source))) is not None:
             raise ParamsError(f"{content.origins[EXTENDS]}: the sets extend each other in a circle: {circle}")
         inner = document if wanted.path == source.path else document_of(wanted.path)
-        layers = (
-            _chain(wanted, inner, known, (*children, source))
-            if wanted.set is not None or wanted.path == source.path
-            else _layers_below(wanted, inner, known, (*children, source))
-        )
+        follow = _chain if wanted.set is not None or wanted.path == source.path else _whole_file
+        layers = follow(wanted, inner, known, (*children, source))
         found += [layer for layer in layers if layer not in found]
     return [*found, _labelled(content, source.set)] if content else found
 
 
-def _layers_below(source: Source, document: Section, known: set[str], children: tuple[Source, ...]) -> list[Section]:
-    """What a whole file, named by `extends: FILE`, lays over the tree: its parameters, or its set `default`."""
-    holds_sets = (
-        bool(document) and not any(key in known for key in document) and not document.keys() <= {CLASS, EXTENDS}
-    )
-    if holds_sets and DEFAULT_SET not in document:
-        return _neither(source.path, document, known)
-    return _chain(Source(source.path, DEFAULT_SET if holds_sets else None), document, known, children)
-
-
 def _content(source: Source, document: Section) -> Section:
-    """The values of a set, or of the whole file."""
     if source.set is None:
         return document
     if source.set not in document:
@@ -177,12 +172,10 @@ def _reference(name: str, source: Source, document: Section, place: str) -> Sour
         path, own = name, ""
     if not path:
         if source.set is None:
-            raise ParamsError(
-                f"{place}: this file holds parameters and no sets, so `{EXTENDS}` expects a file: FILE or FILE:SET"
-            )
-        raise ParamsError(
-            f"{place}: the set {source.set!r} extends {name!r}, which does not exist{_instead(name, list(document))}"
-        )
+            what = "this file holds parameters and no sets"
+            raise ParamsError(f"{place}: {what}, so `{EXTENDS}` expects a file: FILE or FILE:SET")
+        hint = _instead(name, list(document))
+        raise ParamsError(f"{place}: the set {source.set!r} extends {name!r}, which does not exist{hint}")
     target = os.path.normpath(os.path.join(os.path.dirname(source.path), path))
     if not os.path.exists(target):
         raise ParamsError(f"{place}: `{EXTENDS}: {name}`: there is no file {target}")
@@ -216,3 +209,59 @@ def _labelled(value: Any, name: str | None) -> Any:
             {key: origin if name is None else f"{origin} (set {name})" for key, origin in value.origins.items()},
         )
     return [_labelled(item, name) for item in value] if isinstance(value, list) else value
+
+
+class SetInfo(NamedTuple):
+    """One set of a file."""
+
+    name: str
+    place: str
+    """`FILE:LINE`."""
+    parents: list[str]
+    keys: list[str]
+    """What it sets at its top level, `<<` included."""
+
+
+def list_sets(path: str) -> list[SetInfo]:
+    """The sets of a file, in their order; raises ParamsError for a file of parameters."""
+    document = document_of(path)
+    found = []
+    for name, content in document.items():
+        if content is not None and not isinstance(content, Section):
+            place = document.origins[name]
+            raise ParamsError(f"{place}: {name!r} holds a plain value, so this file holds parameters and no sets")
+        section = content if content is not None else Section()
+        keys = [key for key in section if key != EXTENDS]
+        found.append(SetInfo(name, document.origins[name], parents_of(section, name), keys))
+    return found
+
+
+def add_set(path: Path, name: str, values: str, comment: str = "") -> None:
+    """Appends a set to a file, or starts a new file with it; everything that is in the file stays as it is.
+
+    `values` is its content as `dump_yaml` writes it, `comment` a line before it.
+    """
+    if not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
+        raise ParamsError(
+            f"the name of a set begins with a letter and has letters, digits, `_`, `-`, `.`: received {name!r}"
+        )
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    sets = list_sets(str(path)) if path.exists() else []
+    if same := [info for info in sets if info.name == name]:
+        raise ParamsError(
+            f"{same[0].place}: the file has a set {name!r} already; choose another name, or remove it first"
+        )
+    text = before + ("\n" if before.strip() else "") if before.endswith("\n") or not before else f"{before}\n\n"
+    text += f"# {comment}\n" if comment else ""
+    body = values.rstrip()
+    text += f"{name}:\n" + ("" if body in ("", "{}") else "\n".join(f"  {line}" for line in body.splitlines()) + "\n")
+    aside = path.with_name(f".{path.name}.new{path.suffix}")
+    aside.write_text(text, encoding="utf-8")
+    try:
+        content = read(str(aside))
+        if not isinstance(content, Section) or list(content) != [*(info.name for info in sets), name]:
+            raise ParamsError(f"{path}: a set cannot be appended to a file that is written in braces; add it by hand")
+    except ParamsError as error:
+        aside.unlink()
+        raise ParamsError(str(error).replace(str(aside), str(path))) from None
+    aside.replace(path)

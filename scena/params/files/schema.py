@@ -1,8 +1,7 @@
 """A JSON schema (draft 2020-12) of the files that a tree reads, so that editors complete and check them.
 
-It knows every class that can be chosen. It is a little more generous than `build`: which class a mapping without
-`class`
-means depends on what the file is laid over, so the fields of each class that can stand there are accepted.
+It knows every class that can be chosen. It is a little more generous than `build`: which class a mapping without `class` means
+depends on what the file is laid over, so the fields of each class that can stand there are accepted.
 """
 
 import enum
@@ -14,28 +13,23 @@ from scena.errors import ParamsError
 from scena.params.convert import leaf_to_raw
 from scena.params.declare import UNSET, Field, Params, short_name
 from scena.params.files.files import EXTENDS
-from scena.params.selection import CLASS, candidates, full_name, named_choices
+from scena.params.kinds import CLASS, Kind, candidates, full_name, kind_of, named_choices, peel
 from scena.params.tree import value_to_raw
-from scena.params.type_kinds import DICT, LEAF, PARAMS, Kind, kind_of, peel
 
 Schema = dict[str, Any]
+Place = tuple[Kind, Any, Field]
 
 
 def json_schema(tree: Params | type[Params], title: str = "") -> Schema:
-    """The schema of a file of parameters for `tree`, a params object or class: its own names at the top, or named
-    sets.
-    """
+    """The schema of a file of parameters for `tree`, a params object or class: its own names at the top, or named sets."""
     cls = tree if isinstance(tree, type) else type(tree)
     maker = _Maker()
     root = maker.root_properties(cls)
     extends = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    files = {EXTENDS: {**extends, "description": "the file, or FILE:SET, this one is laid over"}, **root}
-    maker.definitions["parameters"] = {"type": "object", "properties": files, "additionalProperties": False}
-    maker.definitions["set"] = {
-        "type": ["object", "null"],
-        "properties": {EXTENDS: {**extends, "description": "the set, or sets, this one is laid over"}, **root},
-        "additionalProperties": False,
-    }
+    in_file = {EXTENDS: {**extends, "description": "the file, or FILE:SET, this one is laid over"}, **root}
+    in_set = {EXTENDS: {**extends, "description": "the set, or sets, this one is laid over"}, **root}
+    maker.definitions["parameters"] = _mapping(in_file)
+    maker.definitions["set"] = {**_mapping(in_set), "type": ["object", "null"]}
     sets = {
         "type": "object",
         "description": "named sets, chosen with --config_set",
@@ -59,23 +53,19 @@ class _Maker:
 
     def root_properties(self, cls: type[Params]) -> dict[str, Schema]:
         """The names at the top of a file: the fields of the root, and every flat field below it."""
-        found: dict[str, list[tuple[Kind, Any, Field]]] = {}
+        found: dict[str, list[Place]] = {}
         self._flat_fields(cls, kind_of(cls), found, set())
         properties = self.properties(cls, kind_of(cls))
         for name, places in found.items():
             schemas = [self.value(kind, hint, field) for kind, hint, field in places]
             if name in properties:
                 schemas.append(properties[name])
-            distinct = list({str(one): one for one in schemas}.values())
-            shared = len(distinct) > 1 and all(kind.form == PARAMS for kind, _, _ in places)
-            properties[name] = (
-                self._shared(places) if shared else distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-            )
+            distinct = _distinct(schemas)
+            shared = len(distinct) > 1 and all(kind.form == "params" for kind, _, _ in places)
+            properties[name] = self._shared(places) if shared else _any_of(distinct)
         return properties
 
-    def _flat_fields(
-        self, cls: type[Params], kind: Kind, found: dict[str, list[tuple[Kind, Any, Field]]], seen: set[type]
-    ) -> None:
+    def _flat_fields(self, cls: type[Params], kind: Kind, found: dict[str, list[Place]], seen: set[type]) -> None:
         if cls in seen:
             return
         seen.add(cls)
@@ -83,29 +73,25 @@ class _Maker:
         for name, field in cls.__params__.items():
             inner = kind_of(hints[name])
             if field.flat:
-                for own in (field.flat if isinstance(field.flat, str) else name, *_plain_aliases(field)):
+                for own in (field.root_name, *_plain_aliases(field)):
                     found.setdefault(own, []).append((inner, hints[name], field))
-            if inner.form == PARAMS:
+            if inner.form == "params":
                 for option in _options(inner, field).values():
                     self._flat_fields(option, inner, found, seen)
 
-    def _shared(self, places: list[tuple[Kind, Any, Field]]) -> Schema:
+    def _shared(self, places: list[Place]) -> Schema:
         """Several params objects under one name: one mapping may set the fields of all of them."""
         names: list[str] = []
         properties: dict[str, list[Schema]] = {}
-        optional = False
+        optional = any(kind.optional for kind, _, _ in places)
         for kind, _, field in places:
-            optional = optional or kind.optional
             for option, cls in _options(kind, field).items():
                 names.append(option)
                 for name, one in self.properties(cls, kind).items():
                     properties.setdefault(name, []).append(one)
-        merged = {
-            name: _any_of(list({str(one): one for one in schemas}.values())) for name, schemas in properties.items()
-        }
+        merged = {name: _any_of(_distinct(schemas)) for name, schemas in properties.items()}
         merged[CLASS] = {"enum": sorted(set(names))}
-        mapping = {"type": "object", "properties": merged, "additionalProperties": False}
-        return _any_of([{"enum": sorted(set(names))}, mapping, *([{"type": "null"}] if optional else [])])
+        return _any_of([{"enum": sorted(set(names))}, _mapping(merged), *([{"type": "null"}] if optional else [])])
 
     def properties(self, cls: type[Params], kind: Kind) -> dict[str, Schema]:
         """What a mapping for `cls` may hold."""
@@ -116,7 +102,7 @@ class _Maker:
             own = self.value(inner, hints[name], field)
             for spelling in (name, *_plain_aliases(field)):
                 found[spelling] = own
-            if field.inline and inner.form == PARAMS:
+            if field.inline and inner.form == "params":
                 for option in _options(inner, field).values():
                     for below, one in self.properties(option, inner).items():
                         found.setdefault(below, one)
@@ -128,14 +114,14 @@ class _Maker:
 
     def value(self, kind: Kind, hint: Any, field: Field) -> Schema:
         """What one field may hold, with its help and default."""
-        if kind.form == LEAF:
+        if kind.form == "leaf":
             own = _leaf(hint, field)
-        elif kind.form == PARAMS:
+        elif kind.form == "params":
             own = self.object(kind, field)
         else:
             item = self.object(kind, field)
             by_name = {"type": "object", "additionalProperties": {"anyOf": [item, {"type": "null"}]}}
-            forms = [by_name] if kind.form == DICT else [{"type": "array", "items": item}, by_name]
+            forms = [by_name] if kind.form == "dict" else [{"type": "array", "items": item}, by_name]
             own = _any_of(forms + [{"type": "null"}] * kind.optional)
         if field.help:
             own = {**own, "description": field.help}
@@ -152,7 +138,7 @@ class _Maker:
         shorthands = {cls.__shorthand__: cls for cls in options.values() if cls.__shorthand__ is not None}
         for shorthand, cls in shorthands.items():
             forms.append(_leaf(kind.hints_of(cls)[shorthand], cls.__params__[shorthand]))
-        if kind.optional and kind.form == PARAMS:
+        if kind.optional and kind.form == "params":
             forms.append({"type": "null"})
         return _any_of(forms)
 
@@ -168,7 +154,7 @@ class _Maker:
         self.names[key] = own
         properties = self.properties(cls, kind)
         properties[CLASS] = {"enum": sorted({name, cls.__name__, full_name(cls)})}
-        definition = {"type": "object", "properties": properties, "additionalProperties": False}
+        definition = _mapping(properties)
         if cls.__doc__:
             definition["description"] = " ".join(cls.__doc__.split())
         self.definitions[own] = definition
@@ -194,7 +180,15 @@ def _insert(properties: dict[str, Schema], names: list[str], own: Schema) -> Non
     elif names[0] not in properties:
         below: dict[str, Schema] = {}
         _insert(below, names[1:], own)
-        properties[names[0]] = {"type": "object", "properties": below, "additionalProperties": False}
+        properties[names[0]] = _mapping(below)
+
+
+def _mapping(properties: dict[str, Schema]) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _distinct(schemas: list[Schema]) -> list[Schema]:
+    return list({str(one): one for one in schemas}.values())
 
 
 def _any_of(forms: list[Schema]) -> Schema:
@@ -219,10 +213,8 @@ def _leaf(hint: Any, field: Field) -> Schema:
         many = any((typing.get_origin(one) or one) in (list, set, frozenset, tuple) for one in alternatives)
         forms = [{"type": "array", "items": allowed}] if many else [allowed]
     else:
-        forms = [
-            _one(alternative, {_BOUNDS[name]: bound for name, bound in field.bounds.items()})
-            for alternative in alternatives
-        ]
+        bounds = {_BOUNDS[name]: bound for name, bound in field.bounds.items()}
+        forms = [_one(alternative, bounds) for alternative in alternatives]
     return _any_of(forms + [{"type": "null"}] * optional)
 
 
@@ -241,15 +233,11 @@ def _one(hint: Any, bounds: Schema) -> Schema:
     if kind is dict:
         item = _hint(arguments[1], bounds) if arguments else {}
         return {"type": "object", "additionalProperties": {"anyOf": [item, {"type": "null"}]}}
-    if isinstance(kind, type) and hasattr(kind, "from_param"):
-        return {}
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+    if not isinstance(kind, type):
+        raise ParamsError(f"The type {hint!r} cannot be a parameter.")
+    if issubclass(kind, enum.Enum) and not hasattr(kind, "from_param"):
         return {"enum": list(dict.fromkeys([*(leaf_to_raw(member) for member in kind), *kind.__members__]))}
-    if isinstance(kind, type) and issubclass(kind, os.PathLike):
-        return {"type": "string"}
-    if isinstance(kind, type):
-        return {}
-    raise ParamsError(f"The type {hint!r} cannot be a parameter.")
+    return {"type": "string"} if issubclass(kind, os.PathLike) and not hasattr(kind, "from_param") else {}
 
 
 def _hint(hint: Any, bounds: Schema) -> Schema:

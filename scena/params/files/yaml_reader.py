@@ -1,11 +1,10 @@
 """Reading a YAML or JSON file into plain data that knows its lines.
 
-Built on the events of PyYAML's parser, not on its loaders, because a file of parameters needs more: the line of
-each key,
-an error for a key that stands twice, YAML 1.2 scalars (`1e-4` is a number, `no` a text), no tags, and limits on
-nesting and on what aliases may blow up.
+Built on the events of PyYAML's parser, not on its loaders, because a file of parameters needs more: the line of each key, an error
+for a duplicate key, YAML 1.2 scalars (`1e-4` is a number, `no` a text), no tags, and limits on nesting and on the size of aliases.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from scena.errors import ParamsError
+from scena.errors import ParamsError, did_you_mean
 from scena.params.convert import shown
-from scena.params.files.overlay import Section
-from scena.params.selection import CLASS
+from scena.params.files.entries import Section
+from scena.params.kinds import CLASS
 
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
@@ -40,16 +39,11 @@ def read(path: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
         problem = error.problem or error.context or "it cannot be read"
-        raise ParamsError(f"{path}{line}: this is not valid YAML: {problem}{_yaml_advice(text, mark)}") from None
+        if mark is not None and re.match(r" *\t", "".join(text.splitlines()[mark.line : mark.line + 1])):
+            problem += " (indent with spaces instead of a tab)"
+        raise ParamsError(f"{path}{line}: this is not valid YAML: {problem}") from None
     except yaml.YAMLError as error:
         raise ParamsError(f"{path}: this is not valid YAML: {' '.join(str(error).split())}") from None
-
-
-def _yaml_advice(text: str, mark: Any) -> str:
-    lines = text.splitlines()
-    if mark is not None and mark.line < len(lines) and re.match(r" *\t", lines[mark.line]):
-        return " (indent with spaces instead of a tab)"
-    return ""
 
 
 def _text(path: str) -> str:
@@ -74,28 +68,19 @@ def _text(path: str) -> str:
 
 
 def _json_as_yaml(text: str) -> str:
-    """JSON is YAML but for two things: tabs between values, and characters written as a pair of escapes
-    (`\\ud83d\\ude00`).
-    """
+    """JSON is YAML but for two things: tabs between values, and characters written as a pair of escapes (`\\ud83d\\ude00`)."""
     text = text.replace("\t", " ")  # inside a JSON text a tab is escaped, so none is lost
     pair = re.compile(r"((?:^|[^\\])(?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
     previous = None
     while previous != text:  # a pair right after another one shares no characters with it, but its left neighbour
         previous = text
-        text = pair.sub(lambda match: match[1] + _character(int(match[2], 16), int(match[3], 16)), text)
+        text = pair.sub(lambda match: match[1] + json.loads(rf'"\u{match[2]}\u{match[3]}"'), text)
     return text
 
 
-def _character(high: int, low: int) -> str:
-    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-
-
 def _neighbours(path: str) -> str:
-    from scena.errors import did_you_mean
-
-    folder = Path(path).parent
     try:
-        return did_you_mean(Path(path).name, [entry.name for entry in folder.iterdir()])
+        return did_you_mean(Path(path).name, [entry.name for entry in Path(path).parent.iterdir()])
     except OSError:
         return ""
 
@@ -159,8 +144,6 @@ class _Reader:
         if event.anchor in self.unfinished:
             raise self.error(event, f"*{event.anchor} contains itself")
         if event.anchor not in self.anchors:
-            from scena.errors import did_you_mean
-
             raise self.error(event, f"*{event.anchor} is not defined above{did_you_mean(event.anchor, self.anchors)}")
         target = self.anchors[event.anchor]
         self.count(event, _size(target))
@@ -184,9 +167,8 @@ class _Reader:
                 self.merge_key(merged, value, value_event)
                 continue
             if key in own:
-                raise self.error(
-                    event, f"the key {key!r} stands here twice; the first is in line {_line(own.origins[key])}"
-                )
+                first = own.origins[key].rpartition(":")[2]
+                raise self.error(event, f"the key {key!r} stands here twice; the first is in line {first}")
             own[key] = value
             own.origins[key] = self.place(event)
         return _laid_over(merged, own)
@@ -216,25 +198,16 @@ class _Reader:
 
 
 def _laid_over(below: Section, above: Section) -> Section:
-    """Both mappings in one. What stands above wins; where both have a mapping under a key, those are merged in turn,
-    unless they choose different classes.
-    """
+    """Both mappings in one. `above` wins; mappings under one key are merged in turn, unless they choose different classes."""
     result = Section(below, below.origins)
     for key, value in above.items():
-        other = below.get(key)
-        if (
-            isinstance(value, Section)
-            and isinstance(other, Section)
-            and value.get(CLASS, other.get(CLASS)) == other.get(CLASS)
-        ):
+        other: Any = below.get(key)
+        both = isinstance(value, Section) and isinstance(other, Section)
+        if both and value.get(CLASS, other.get(CLASS)) == other.get(CLASS):
             value = _laid_over(other, value)
         result[key] = value
         result.origins[key] = above.origins[key]
     return result
-
-
-def _line(origin: str) -> str:
-    return origin.rpartition(":")[2]
 
 
 def _size(value: Any) -> int:

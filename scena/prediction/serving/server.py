@@ -14,7 +14,7 @@ import numpy as np
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scena.data.batch import Batch, Cursor
+from scena.data.sample import Batch, Cursor
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.app import create_app

@@ -10,8 +10,7 @@ from typing import Any
 from scena.errors import ParamsError, did_you_mean
 from scena.params.cli.words import from_words
 from scena.params.convert import Mismatch, convert
-from scena.params.files.overlay import Entry
-from scena.params.files.spellings import Spellings
+from scena.params.files.entries import Entry, Spellings
 
 RENAMED = {
     "model_name": ["model.name"],

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from scena.data.batch import Batch
 from scena.data.generator import RandomAccessGenerator
 from scena.data.image.database import ImageData
 from scena.data.params import DataPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline
-from scena.data.sample import Sample
+from scena.data.sample import Batch, Sample
 from scena.data.spec import ArraySpec
 from scena.errors import DataError
 from scena.scenario.classification.params import ClassificationDataParams, PictureFilesParams

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from scena.data.image.augment.params import NormalizeParams
+from scena.data.image.params import NormalizeParams
 from scena.errors import ModelError
 from scena.model.graph import GenericGraphBase, Tensors
 from scena.model.model import ModelBase

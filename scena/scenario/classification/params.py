@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams, NormalizeParams
+from scena.data.image.params import ImageDataParams, ImagePipelineParams, NormalizeParams
 from scena.data.params import DataGeneratorParams
 from scena.data.resource import Resource
 from scena.evaluation.params import EvaluatorParams

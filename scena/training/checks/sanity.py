@@ -15,8 +15,8 @@ import keras
 import numpy as np
 
 from scena.backends.base import backend
-from scena.data.batch import Batch
 from scena.data.pipeline import DataPipeline
+from scena.data.sample import Batch
 from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import explaining_step, not_finite

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena.data.batch import Batch
+from scena.data.sample import Batch
 from scena.errors import ScenaError, TrainingError
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ import tensorflow as tf
 
 from scena.backends.selection import WorkerLostError
 from scena.backends.tensorflow.distributed_engine import DistributedEngine
-from scena.data.batch import Batch, Cursor
-from scena.data.pipeline import DataPipeline
-from scena.data.stream import BatchStream
+from scena.data.pipeline import BatchStream, DataPipeline
+from scena.data.sample import Batch, Cursor
 from scena.errors import TrainingError, TrainingInterrupted
 from scena.model.building import precision_policy
 from scena.model.state.layer_state import Layers, LayerState

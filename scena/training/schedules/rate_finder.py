@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from scena.backends.selection import check_backend
-from scena.data.stream import BatchStream
+from scena.data.pipeline import BatchStream
 from scena.display import Move
 from scena.errors import TrainingError
 from scena.plots import draw_curves

@@ -238,4 +238,4 @@ def test_classes_of_a_notebook_can_be_cached_and_a_changed_cell_counts(tmp_path:
 
 def test_classes_without_any_source_are_not_cached(tmp_path: Path) -> None:
     done = run_notebook(tmp_path, "without")
-    assert "A cache of Count could not detect changes of its code, because its source is not known." in done.stderr
+    assert "The source of Count is not known, so a cache could not detect changes of its code." in done.stderr

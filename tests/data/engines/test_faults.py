@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scena.data import DataError, EmptyDataError, PipelineMode, WorkerError
-from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.parallel import ParallelEngine, python_engine
 from tests.data.toys import (
     FaultParams,
     KillOnceParams,
@@ -124,7 +124,7 @@ def test_a_killed_worker_is_noticed_while_we_wait(place: str) -> None:
         sequence(SlowParams(seconds=0.05), SumParams()) if place == "serial" else sequence(SlowParams(seconds=0.05))
     )
     pipeline = toy_pipeline(NumbersParams(count=1000), processors, num_processes=2)
-    engine = pipeline._new_engine()
+    engine = python_engine(pipeline._context)
     assert isinstance(engine, ParallelEngine)
     batches = engine.batches(__import__("scena.data", fromlist=["Cursor"]).Cursor(), True)
     next(batches)

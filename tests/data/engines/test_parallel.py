@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scena.data import Cursor, PipelineMode
-from scena.data.engines.workers.engine import ParallelEngine
+from scena.data.engines.parallel import ParallelEngine, python_engine
 from tests.data.toys import (
     PIPELINES,
     LinesParams,
@@ -109,7 +109,7 @@ def test_batches_larger_than_any_before() -> None:
 
 def test_workers_and_memory_are_kept_from_epoch_to_epoch() -> None:
     pipeline = toy_pipeline(NumbersParams(), sequence(SplitParams(), NoiseParams()), num_processes=2, prefetch=4)
-    engine = pipeline._new_engine()
+    engine = python_engine(pipeline._context)
     assert isinstance(engine, ParallelEngine)
     seen = set()
     for batch in engine.batches(Cursor(), True):
@@ -129,7 +129,7 @@ def test_workers_wait_for_a_slow_consumer_of_buckets() -> None:
     pipeline = toy_pipeline(
         NumbersParams(count=2000), sequence(NoiseParams()), num_processes=2, prefetch=4, bucket_boundaries=[2, 4]
     )
-    engine = pipeline._new_engine()
+    engine = python_engine(pipeline._context)
     assert isinstance(engine, ParallelEngine)
     slots = []
     for number, _ in enumerate(engine.batches(Cursor(), True)):

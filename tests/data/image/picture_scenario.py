@@ -3,7 +3,7 @@
 from typing import Any
 
 from scena import GraphBase, ModelBase, ModelBaseParams, ScenarioBase, ScenarioBaseParams, param
-from scena.data.image.augment.params import ImageDataParams
+from scena.data.image.params import ImageDataParams
 from scena.training.pipelines import ImagePipelines
 
 

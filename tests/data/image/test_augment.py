@@ -11,8 +11,8 @@ from scena.data import DataBaseParams, DataError, PipelineMode, Sample
 from scena.data.image.augment import arrays
 from scena.data.image.augment import params as p
 from scena.data.image.augment.operations import OperationList
-from scena.data.image.augment.params import AugmentParams
 from scena.data.image.augment.processor import decode_image
+from scena.data.image.params import AugmentParams
 from scena.data.stages.rng import SampleRandom, keys_of, philox_words, uniforms
 from scena.data.tensorflow import augment_ops as tensors
 from scena.params import ParamsError
@@ -192,7 +192,7 @@ def test_random_crops_cover_the_image_and_too_large_ones_are_explained() -> None
     image = np.arange(40 * 50).reshape(40, 50, 1).astype(np.float32)
     corners = {int(run(p.RandomCropParams(size=[36, 47]), image, key)[0, 0, 0]) for key in range(300)}
     assert corners == {row * 50 + column for row in range(5) for column in range(4)}
-    with pytest.raises(DataError, match="RandomCrop cannot cut 64 × 64 out of an image of 40 × 50"):
+    with pytest.raises(DataError, match="RandomCrop cannot crop 64 × 64 from an image of 40 × 50"):
         run(p.RandomCropParams(size=[64, 64]), image)
 
 

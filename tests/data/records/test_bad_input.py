@@ -1,4 +1,4 @@
-"""Bad input and full disks through the command line: named, left out or refused, and never half a data set."""
+"""Bad input and full disks through the command line: named, skipped or refused, and never half a data set."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from scena.data import PipelineMode
 from scena.data.records import files
 from scena.data.records.convert import write_source
 from scena.data.records.record_set import RecordSet
+from scena.data.records.writing import ShardWriter
 from scena.data.sources.params import ImageFilesParams
 from scena.errors import DataError
 from tests.data.image.pictures import class_folders, picture, save
@@ -237,7 +238,7 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(
 ) -> None:
     monkeypatch.setattr(files, "_ALWAYS", 1 << 20)
     path = tmp_path / "zeros.tfrecord"
-    with files.ShardWriter(path, compression="GZIP") as writer:
+    with ShardWriter(path, compression="GZIP") as writer:
         for _ in range(2):
             writer.write(bytes(3 << 20))
     if not index:
@@ -253,7 +254,7 @@ def test_a_table_without_a_header_does_not_lose_its_first_image(tmp_path: Path) 
     table = root / "table.csv"
     table.write_text("".join(f"{name},{name.split('/')[0]}\n" for name in names))
     with pytest.raises(
-        DataError, match=r"The first line of .*table.csv' names an image, 'daisy/.*\. Say header=False\."
+        DataError, match=r"The first line of .*table.csv' names an image, 'daisy/.*\. Set header=False\."
     ):
         ImageFilesParams(csv=str(table)).create(PipelineMode.TRAINING)
     with pytest.raises(DataError, match=r"separated by another character \(delimiter\)"):

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scena.data.records.files import COMPRESSIONS, RecordFile, ShardWriter, index_path
+from scena.data.records.files import RecordFile, index_path
 from scena.data.records.framing import Damage, RecordError, salvage
+from scena.data.records.writing import COMPRESSIONS, ShardWriter
 from scena.errors import DataError
 
 RECORDS = [b"", b"a", *(bytes([i % 256]) * (i * 37 % 900) for i in range(2000))]

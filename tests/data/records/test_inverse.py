@@ -11,8 +11,7 @@ from scena.data import DataError, PipelineMode, Sample
 from scena.data.generator import SequenceGenerator
 from scena.data.records.convert import write_source
 from scena.data.sources.params import ImageFilesParams, ImageRecordsParams, ListFileGeneratorParams, RecordsParams
-from scena.params.selection import candidates
-from scena.params.type_kinds import kind_of
+from scena.params.kinds import candidates, kind_of
 from scena.scenario.finding import find_scenario
 from tests.data.image.pictures import class_folders
 from tests.data.toys import LinesParams, sequence, toy_pipeline

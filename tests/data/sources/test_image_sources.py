@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from scena.data import DataError, PipelineMode
-from scena.data.image.augment.params import ImageDataParams
 from scena.data.image.database import ImageData
-from scena.data.image.params import WriteImagesParams
+from scena.data.image.params import ImageDataParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.sources import named
 from scena.data.sources.params import (

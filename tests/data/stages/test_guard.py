@@ -149,7 +149,7 @@ def test_a_processor_cannot_change_the_arrays_of_the_source(monkeypatch: pytest.
         batches(WindowsParams())
     assert re.sub(r" \(test_guard.py:\d+\)", "", str(failure.value)) == (
         "First failed on sample 0 (meta: {'at': 0}): ValueError: output array is read-only. The array is the source's own: a change "
-        "would be there again in the next epoch. Copy it first, array.copy()."
+        "would still be there in the next epoch. Copy it first, array.copy()."
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scena.data.batch import Cursor
+from scena.data.sample import Cursor
 from tests.toy.scenario import ToyScenario
 from tests.training.toy_runs import toy_params
 

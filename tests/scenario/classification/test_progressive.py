@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scena.data.batch import Batch, Cursor
+from scena.data.sample import Batch, Cursor
 from scena.errors import ModelError
 from scena.scenario.classification.data import GrowingImages, scaled_down, stage_size
 from scena.scenario.classification.scenario import ClassificationScenario

@@ -1,13 +1,32 @@
-"""The messages between the parent and its worker processes. Samples and batches travel in shared memory, never in a message."""
+"""Messages between the parent and its worker processes, the channel that carries them, and how failures are reported.
 
+Samples and batches travel in shared memory, never in a message.
+"""
+
+import logging
+import signal
+import socket
+import struct
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from scena.errors import DataError, WorkerError
+from scena.user_code import user_lines
+
+logger = logging.getLogger("scena.data")
+
 
 class Message(msgspec.Struct, array_like=True, tag=True, gc=False):
     """Base of all messages; on the wire, a list that starts with the name of its class."""
+
+
+class RunMessage(Message):
+    """A message about one run of the pool. Its number tells messages of earlier runs apart."""
+
+    generation: int
 
 
 class Failure(msgspec.Struct, array_like=True, gc=False):
@@ -35,13 +54,11 @@ class ChunkRange(msgspec.Struct, array_like=True):
 
 
 class Stored(msgspec.Struct, array_like=True, gc=False):
-    """Where the results of some chunks lie in shared memory."""
+    """Where the results of some chunks lie in shared memory: the slot, and offset and length of its header."""
 
     slot: int
     start: int
-    """The offset of the header in the slot."""
     length: int
-    """The length of the header."""
 
 
 # ---- from the parent
@@ -60,10 +77,9 @@ class Configuration(Message):
     """The serial stage that it runs; None for a worker of parallel stages."""
 
 
-class Task(Message):
+class Task(RunMessage):
     """To a worker: run these chunks and put the results into a slot."""
 
-    generation: int
     number: int
     stage_index: int
     epoch: int
@@ -72,38 +88,31 @@ class Task(Message):
     chunks: list[ChunkRange]
 
 
-class Reset(Message):
+class Reset(RunMessage):
     """To a serial stage: forget everything and start from another position."""
 
-    generation: int
 
-
-class RunEpoch(Message):
+class RunEpoch(RunMessage):
     """To a serial stage: the next epoch starts, at this position of the stage."""
 
-    generation: int
     epoch: int
     position: Any
 
 
-class Input(Message):
+class Input(RunMessage):
     """To a serial stage: the next chunks."""
 
-    generation: int
     source: Stored | None
     chunks: list[ChunkRange]
 
 
-class EndOfInput(Message):
+class EndOfInput(RunMessage):
     """To a serial stage: the epoch has no more chunks."""
 
-    generation: int
 
-
-class Grant(Message):
+class Grant(RunMessage):
     """To a serial stage: a slot for its output."""
 
-    generation: int
     slot: int
 
 
@@ -123,10 +132,9 @@ class Broken(Message):
     failure: Failure
 
 
-class Done(Message):
+class Done(RunMessage):
     """A task is done."""
 
-    generation: int
     task: int
     result: Stored
     seconds: float
@@ -136,27 +144,24 @@ class Done(Message):
     """Slots that were read."""
 
 
-class TaskFailed(Message):
+class TaskFailed(RunMessage):
     """A task raised an exception."""
 
-    generation: int
     task: int
     slot: int
     failure: Failure
     freed: list[int] = []
 
 
-class EpochBegun(Message):
+class EpochBegun(RunMessage):
     """A serial stage began an epoch."""
 
-    generation: int
     epoch: int
 
 
-class Output(Message):
+class Output(RunMessage):
     """A serial stage made these chunks."""
 
-    generation: int
     epoch: int
     result: Stored
     size: int
@@ -164,34 +169,131 @@ class Output(Message):
     skipped: list[str]
 
 
-class Freed(Message):
+class Freed(RunMessage):
     """A serial stage has read an input; these slots can be used again."""
 
-    generation: int
     slots: list[int]
 
 
-class Unused(Message):
+class Unused(RunMessage):
     """Slots that a serial stage had not used when it was reset."""
 
-    generation: int
     slots: list[int]
 
 
-class EpochOver(Message):
+class EpochOver(RunMessage):
     """A serial stage is at the end of an epoch."""
 
-    generation: int
     epoch: int
     skipped: list[str]
 
 
-class StageFailed(Message):
+class StageFailed(RunMessage):
     """A serial stage raised an exception."""
 
-    generation: int
     failure: Failure
 
 
 FromParent = Configuration | Task | Reset | RunEpoch | Input | EndOfInput | Grant
 FromWorker = Ready | Broken | Done | TaskFailed | EpochBegun | Output | Freed | Unused | EpochOver | StageFailed
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(FromParent | FromWorker).decode
+_LENGTH = struct.Struct("<I")
+
+
+class Channel:
+    """One end of a socket pair. Each message has its length before it."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+        self._buffer = bytearray(1 << 16)  # kept: a new one for each message would be mapped and unmapped each time
+        self._received = bytearray()
+        self.messages: list[FromParent | FromWorker] = []
+
+    @classmethod
+    def pair(cls) -> tuple["Channel", "Channel"]:
+        """Two connected ends."""
+        one, other = socket.socketpair()
+        return cls(one), cls(other)
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
+    def send(self, message: Message) -> None:
+        """Sends a message; raises OSError if the other end is gone."""
+        body = _encode(message)
+        self.socket.sendall(_LENGTH.pack(len(body)) + body)
+
+    def receive(self) -> FromParent | FromWorker:
+        """The next message; waits for it. Raises EOFError if the other end is gone."""
+        while not self.messages:
+            if not self.fill():
+                raise EOFError
+        return self.messages.pop(0)
+
+    def fill(self) -> bool:
+        """Reads what is there (waits for something); False at the end."""
+        try:
+            count = self.socket.recv_into(self._buffer)
+        except ConnectionResetError:
+            return False
+        received = self._received
+        received += memoryview(self._buffer)[:count]
+        start = 0
+        while len(received) - start >= 4:
+            (length,) = _LENGTH.unpack_from(received, start)
+            if len(received) - start - 4 < length:
+                break
+            self.messages.append(_decode(memoryview(received)[start + 4 : start + 4 + length]))
+            start += 4 + length
+        if start:
+            del received[:start]
+        return count > 0
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+_LIMIT = 50_000
+
+
+def describe_failure(error: BaseException) -> Failure:
+    """An exception for the parent."""
+    message = str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"
+    text = "".join(traceback.format_exception(error))
+    lines: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        found = user_lines(cause.__traceback__)
+        lines += [f"{line.file}:{line.number} in {line.function}: {line.text}" for line in found]
+        cause = cause.__cause__ or cause.__context__
+    return Failure(message[:_LIMIT], "\n".join(lines)[:_LIMIT], text[-_LIMIT:])
+
+
+def raised(name: str, failure: Failure) -> WorkerError:
+    """The error to raise in the parent: with the user's lines; the whole traceback where there are none, else in the log."""
+    logger.debug("In %s:\n%s", name, failure.trace)
+    if not failure.lines:
+        return WorkerError(f"{failure.message}\n\nIn {name}:\n{failure.trace}")
+    shown = "\n".join(f"  {line}" for line in failure.lines.splitlines())
+    return WorkerError(f"{failure.message}\nIn {name} (SCENA_LOG_LEVEL=debug shows the whole traceback):\n{shown}")
+
+
+def died(name: str, status: int | None) -> WorkerError:
+    """The error for a worker that is gone."""
+    if status is None:
+        how = "closed its connection"
+    elif status < 0:
+        try:
+            how = f"was killed by {signal.Signals(-status).name}"
+        except ValueError:
+            how = f"was killed by signal {-status}"
+        if status == -signal.SIGKILL:
+            how += " (by hand, or because the machine ran out of memory: see `dmesg`)"
+    else:
+        how = f"ended with exit status {status}"
+    return WorkerError(
+        f"The {name} of the input pipeline {how}. Resume the run, use fewer processes if memory is short, or set "
+        "on_worker_death=restart to restart it automatically."
+    )

@@ -4,28 +4,12 @@ Nodes know the node after them and the `Dispatcher`, which gives tasks to worker
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from scena.data.engines.workers.channel import raised
+from scena.data.engines.workers import messages
 from scena.data.engines.workers.memory import SlotPool
-from scena.data.engines.workers.messages import (
-    ChunkRange,
-    Done,
-    EndOfInput,
-    EpochBegun,
-    EpochOver,
-    Freed,
-    Grant,
-    Input,
-    Output,
-    RunEpoch,
-    StageFailed,
-    Stored,
-    Task,
-    TaskFailed,
-)
 from scena.data.engines.workers.pool import Member, WorkerPool
 
 
@@ -52,9 +36,9 @@ class Group:
     """Consecutive chunks: to be read by index, or in one slot."""
 
     epoch: int
-    source: Stored | None
+    source: messages.Stored | None
     """None if the samples are still to be read."""
-    chunks: list[ChunkRange]
+    chunks: list[messages.ChunkRange]
 
 
 @dataclass(slots=True)
@@ -62,12 +46,6 @@ class Failed:
     """Stands for a group that failed."""
 
     error: BaseException
-
-
-def give_back(slots: SlotPool, event: Any) -> None:
-    """Frees the slot of an event that nobody will read."""
-    if isinstance(event, Group) and event.source is not None:
-        slots.give(event.source.slot)
 
 
 TASKS_PER_WORKER = 2
@@ -89,12 +67,7 @@ class Entry:
 
 
 class Dispatcher:
-    """Gives tasks to workers and takes their results; what all nodes share.
-
-    Args:
-        pool: the workers and the slots.
-        skip: receives the samples that workers skipped.
-    """
+    """Gives tasks to workers and takes their results; all nodes share it. `skip` receives the samples that workers skipped."""
 
     def __init__(self, pool: WorkerPool, skip: Callable[[list[str]], None]) -> None:
         self.generation = pool.next_generation()
@@ -109,7 +82,6 @@ class Dispatcher:
 
     @property
     def workers(self) -> int:
-        """The number of workers for parallel stages."""
         return len(self._tasks)
 
     def free_worker(self) -> Member | None:
@@ -121,19 +93,18 @@ class Dispatcher:
         """Gives a task to a worker; its result arrives in `entry`."""
         self._count += 1
         self._tasks[member][self._count] = entry
-        chunks = [ChunkRange(one.number, one.first, one.stop, one.indices) for one in group.chunks]
+        chunks = [messages.ChunkRange(one.number, one.first, one.stop, one.indices) for one in group.chunks]
         slot = self.slots.take()
-        member.send(Task(self.generation, self._count, stage_index, group.epoch, slot, group.source, chunks))
+        member.send(messages.Task(self.generation, self._count, stage_index, group.epoch, slot, group.source, chunks))
 
-    def ended(self, member: Member, message: Done | TaskFailed) -> None:
+    def ended(self, member: Member, message: messages.Done | messages.TaskFailed) -> None:
         """Takes the result of a task; that of an earlier run is dropped."""
-        for slot in message.freed:
-            self.slots.give(slot)
+        self.slots.give(*message.freed)
         entry = self._tasks[member].pop(message.task, None) if message.generation == self.generation else None
-        if isinstance(message, TaskFailed):
+        if isinstance(message, messages.TaskFailed):
             self.slots.give(message.slot)
             if entry is not None:
-                entry.event = Failed(raised(member.name, message.failure))
+                entry.event = Failed(messages.raised(member.name, message.failure))
         elif entry is None:
             self.slots.give(message.result.slot)
         else:
@@ -157,33 +128,42 @@ class Dispatcher:
         return " ".join(texts)
 
 
-class Following(Protocol):
-    """What a node hands its results to."""
+class Queue:
+    """Events in order, and how many chunks they stand for."""
+
+    def __init__(self, slots: SlotPool) -> None:
+        self._slots = slots
+        self._inbox: deque[Any] = deque()
 
     def accept(self, event: Any) -> None:
         """Takes the next event of the stream."""
+        self._inbox.append(event)
 
     def capacity(self) -> int:
         """Chunks that may still come."""
-        ...
+        raise NotImplementedError
 
     def measured(self, size: float) -> None:
-        """Learns how many bytes a chunk has."""
+        """Learns how many bytes a chunk has; only the last queue needs it."""
+
+    def _waiting(self) -> int:
+        return sum(len(event.chunks) for event in self._inbox if isinstance(event, Group))
+
+    def drop(self, others: Iterable[Any] = ()) -> None:
+        """Frees the slots of events that nobody will read."""
+        for event in [*self._inbox, *others]:
+            if isinstance(event, Group) and event.source is not None:
+                self._slots.give(event.source.slot)
+        self._inbox.clear()
 
 
-class FinalQueue(Following):
-    """Batches that wait for the consumer, in order, and the ends of epochs between them.
-
-    Args:
-        dispatcher: knows the workers and the slots.
-        prefetch: batches that are prepared ahead.
-    """
+class FinalQueue(Queue):
+    """Batches that wait for the consumer, in order, and the ends of epochs between them."""
 
     def __init__(self, dispatcher: Dispatcher, prefetch: int) -> None:
-        self._slots = dispatcher.slots
+        super().__init__(dispatcher.slots)
         self._least = dispatcher.workers + 1
         self._most = max(prefetch, self._least)
-        self._ready: deque[Any] = deque()
         self._count = 0
         self._size = 0.0
 
@@ -201,55 +181,55 @@ class FinalQueue(Following):
         return 4 * self._count <= 3 * self._limit()
 
     def accept(self, event: Any) -> None:
-        self._count += self._cost(event)
-        self._ready.append(event)
+        self._count += _cost(event)
+        self._inbox.append(event)
 
     def take(self) -> Any:
         """The next event, or None."""
-        if not self._ready:
+        if not self._inbox:
             return None
-        event = self._ready.popleft()
-        self._count -= self._cost(event)
+        event = self._inbox.popleft()
+        self._count -= _cost(event)
         return event
 
-    def _cost(self, event: Any) -> int:
-        return len(event.chunks) if isinstance(event, Group) else 1
 
-    def drop(self) -> None:
-        """Gives back slots that nobody will read."""
-        for event in self._ready:
-            give_back(self._slots, event)
-        self._ready.clear()
+def _cost(event: Any) -> int:
+    return len(event.chunks) if isinstance(event, Group) else 1
 
 
-class ParallelNode(Following):
-    """Gives groups to the workers, and their results on in order."""
+class Node(Queue):
+    """The queue of a stage, which passes its results to the one after it."""
 
-    def __init__(self, dispatcher: Dispatcher, following: Following, stage_index: int, *, last: bool) -> None:
+    def __init__(self, dispatcher: Dispatcher, following: Queue, stage_index: int) -> None:
+        super().__init__(dispatcher.slots)
         self._dispatcher = dispatcher
         self._following = following
         self._stage_index = stage_index
-        self._last = last
-        self._inbox: deque[Any] = deque()
-        self._order: deque[Entry] = deque()
-        self._running = 0
-        self._seconds = 0.0
 
     def wants(self) -> bool:
         """Whether it has use for more input."""
         return len(self._inbox) < 2 and self.capacity() > 0
 
+    def pump(self) -> None:
+        """Does what can be done now."""
+        raise NotImplementedError
+
+
+class ParallelNode(Node):
+    """Gives groups to the workers, and their results on in order."""
+
+    def __init__(self, dispatcher: Dispatcher, following: Queue, stage_index: int) -> None:
+        super().__init__(dispatcher, following, stage_index)
+        self._last = isinstance(following, FinalQueue)
+        self._order: deque[Entry] = deque()
+        self._running = 0
+        self._seconds = 0.0
+
     def capacity(self) -> int:
-        waiting = sum(len(event.chunks) for event in self._inbox if isinstance(event, Group)) + self._running
+        waiting = self._waiting() + self._running
         if self._last:
             return self._following.capacity() - waiting
         return 2 * self._dispatcher.workers * max(1, self._dispatcher.chunks) + 2 - waiting
-
-    def accept(self, event: Any) -> None:
-        self._inbox.append(event)
-
-    def measured(self, size: float) -> None:
-        """Only the last queue needs it."""
 
     def pump(self) -> None:
         """Hands out tasks while workers are free and there is capacity for results; passes on what is finished."""
@@ -276,10 +256,10 @@ class ParallelNode(Following):
                 else:
                     self._following.accept(event)
 
-    def finish(self, entry: Entry, done: Done) -> None:
+    def finish(self, entry: Entry, done: messages.Done) -> None:
         """A task is done, and its results are in a slot; learns how long a chunk takes."""
         assert entry.group is not None
-        chunks = [ChunkRange(one.number, one.first, one.stop, None, one.after) for one in entry.group.chunks]
+        chunks = [messages.ChunkRange(one.number, one.first, one.stop, None, one.after) for one in entry.group.chunks]
         entry.event = Group(entry.group.epoch, done.result, chunks)
         seconds, size = done.seconds / len(chunks), done.size / len(chunks)
         self._seconds = 0.5 * self._seconds + 0.5 * seconds if self._seconds else seconds
@@ -287,24 +267,19 @@ class ParallelNode(Following):
             self._dispatcher.adapt(self._seconds, size)
         self._following.measured(size)
 
-    def drop(self) -> None:
-        """Gives back slots that nobody will read."""
-        for event in [*self._inbox, *(entry.event for entry in self._order)]:
-            give_back(self._dispatcher.slots, event)
+    def drop(self, others: Iterable[Any] = ()) -> None:
+        super().drop([*others, *(entry.event for entry in self._order)])
 
 
-class SerialNode(Following):
+class SerialNode(Node):
     """Passes everything to the one process of its stage, and on what comes back."""
 
     def __init__(
-        self, dispatcher: Dispatcher, following: Following, stage_index: int, member: Member, *, source: bool
+        self, dispatcher: Dispatcher, following: Queue, stage_index: int, member: Member, source: bool
     ) -> None:
+        super().__init__(dispatcher, following, stage_index)
         self.member = member
-        self._dispatcher = dispatcher
-        self._following = following
-        self._stage_index = stage_index
         self._source = source
-        self._inbox: deque[Any] = deque()
         self._unread = 0
         self._granted = 0
         self._epochs = 0
@@ -313,20 +288,14 @@ class SerialNode(Following):
         self._begun: deque[Begin] = deque()
 
     def wants(self) -> bool:
-        """Whether it has use for more input."""
-        return self._epochs < 2 if self._source else len(self._inbox) < 2 and self.capacity() > 0
+        return self._epochs < 2 if self._source else super().wants()
 
     def capacity(self) -> int:
-        waiting = sum(len(event.chunks) for event in self._inbox if isinstance(event, Group))
-        return 2 * self._dispatcher.most_chunks + 2 - waiting - self._unread
+        return 2 * self._dispatcher.most_chunks + 2 - self._waiting() - self._unread
 
     def accept(self, event: Any) -> None:
-        self._inbox.append(event)
-        if isinstance(event, Begin):
-            self._epochs += 1
-
-    def measured(self, size: float) -> None:
-        """Only the last queue needs it."""
+        super().accept(event)
+        self._epochs += isinstance(event, Begin)
 
     def pump(self) -> None:
         """Sends input and grants slots for output."""
@@ -336,24 +305,24 @@ class SerialNode(Following):
             if isinstance(event, Group):
                 self._unread += len(event.chunks)
                 self._given.append(len(event.chunks))
-                self.member.send(Input(generation, event.source, event.chunks))
+                self.member.send(messages.Input(generation, event.source, event.chunks))
             elif isinstance(event, Begin):
-                self.member.send(RunEpoch(generation, event.epoch, event.positions[self._stage_index]))
+                self.member.send(messages.RunEpoch(generation, event.epoch, event.positions[self._stage_index]))
                 self._begun.append(event)
             elif isinstance(event, End):
-                self.member.send(EndOfInput(generation))
+                self.member.send(messages.EndOfInput(generation))
             else:
                 self._following.accept(event)
         capacity = self._following.capacity()
         while capacity > 0 and self._granted < 8 and self._granted * self._chunks_per_slot < capacity:
-            self.member.send(Grant(generation, self._dispatcher.slots.take()))
+            self.member.send(messages.Grant(generation, self._slots.take()))
             self._granted += 1
 
     def handle(self, message: Any) -> None:
         """A message of its process; of an earlier run, only its slots are of interest."""
-        slots, current = self._dispatcher.slots, message.generation == self._dispatcher.generation
+        current = message.generation == self._dispatcher.generation
         match message:
-            case Output() if current:
+            case messages.Output() if current:
                 count = len(message.chunks)
                 self._granted -= 1
                 self._chunks_per_slot = max(float(count), 0.9 * self._chunks_per_slot)
@@ -362,23 +331,17 @@ class SerialNode(Following):
                 if count:  # none, if the first one failed
                     self._following.measured(message.size / count)
                 self._following.accept(Group(message.epoch, message.result, message.chunks))
-            case Output():
-                slots.give(message.result.slot)
-            case Freed():
-                for slot in message.slots:
-                    slots.give(slot)
+            case messages.Output():
+                self._slots.give(message.result.slot)
+            case messages.Freed():
+                self._slots.give(*message.slots)
                 if current:
                     self._unread -= self._given.popleft()
-            case EpochBegun() if current:
+            case messages.EpochBegun() if current:
                 self._following.accept(self._begun.popleft())
-            case EpochOver() if current:
+            case messages.EpochOver() if current:
                 self._epochs -= 1
                 self._dispatcher.skip(message.skipped)
                 self._following.accept(End(message.epoch))
-            case StageFailed() if current:
-                self._following.accept(Failed(raised(self.member.name, message.failure)))
-
-    def drop(self) -> None:
-        """Gives back slots that nobody will read."""
-        for event in self._inbox:
-            give_back(self._dispatcher.slots, event)
+            case messages.StageFailed() if current:
+                self._following.accept(Failed(messages.raised(self.member.name, message.failure)))

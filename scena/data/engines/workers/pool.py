@@ -12,20 +12,17 @@ import weakref
 
 import msgspec
 
-from scena.data.engines.workers.channel import Channel
-from scena.data.engines.workers.config import stored_context
+from scena.data.engines.workers.config import notebook_path, stored_context
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
-from scena.data.engines.workers.messages import Configuration, Message
-from scena.data.engines.workers.notebook import notebook_path
-from scena.data.engines.workers.streams import StreamServer
+from scena.data.engines.workers.messages import Channel, Configuration, Message
+from scena.data.engines.workers.worker import StreamServer, main
 from scena.data.generator import is_shared
 from scena.data.stages.context import PipelineContext
 
 logger = logging.getLogger("scena.data")
 
 _BOOT = (
-    "import sys; sys.path[:] = sys.argv[5].split(chr(0x1f)); from scena.data.engines.workers.worker import main; "
-    "main(*map(int, sys.argv[1:5]))"
+    f"import sys; sys.path[:] = sys.argv[5].split(chr(0x1f)); from {main.__module__} import main; main(*sys.argv[1:5])"
 )
 END_SECONDS = 0.5
 """How long processes that are told to end may take before they are killed."""
@@ -48,10 +45,6 @@ class Member:
         """Sends a message. If the other side is gone, reading reports it."""
         with contextlib.suppress(OSError):
             self.channel.send(message)
-
-    def is_up(self) -> None:
-        """It reported that it is ready."""
-        self.up = True
 
     def status(self) -> int | None:
         """The exit status, None if it runs (waits a moment: its channel closes before its process is reaped)."""
@@ -90,11 +83,11 @@ class WorkerPool:
         self.slots = SlotPool()
         self._generation = 0
         self.closed = False
+        """Whether it cannot be used again: it was closed, or a process is gone."""
         self.group = max(1, min(16, context.pipeline.prefetch // (2 * max(1, processes))))
-        self.workers: list[Member] = []
+        self.members: list[Member] = []
         self.streams: dict[int, Member] = {}
-        members: list[Member] = []
-        self._finalizer = weakref.finalize(self, _close, members, self.memory)
+        self._finalizer = weakref.finalize(self, _close, self.members, self.memory)
         config = Configuration(
             stored_context(context),
             self.group,
@@ -104,32 +97,24 @@ class WorkerPool:
         shared = (context.source.descriptor,) if is_shared(context.source) else ()
         if any(stage.parallel for stage in context.stages):
             for number in range(processes):
-                self.workers.append(_start(f"worker {number}", config, self.memory, shared))
-                members.append(self.workers[-1])
+                self.members.append(_start(f"worker {number}", config, self.memory, shared))
+        self.workers = self.members.copy()
         for stage_index, stage in enumerate(context.stages):
-            if not stage.parallel:
-                local = stage.source and context.main_source
+            if stage.parallel:
+                continue
+            if stage.source and context.main_source:
+                member = _start_thread(context, stage_index, self.group, self.memory)
+            else:
                 name = "source" if stage.source else f"serial worker {stage_index}"
-                self.streams[stage_index] = (
-                    _start_thread(context, stage_index, self.group, self.memory)
-                    if local
-                    else _start(name, msgspec.structs.replace(config, stage_index=stage_index), self.memory, shared)
-                )
-                members.append(self.streams[stage_index])
+                own = msgspec.structs.replace(config, stage_index=stage_index)
+                member = _start(name, own, self.memory, shared)
+            self.streams[stage_index] = member
+            self.members.append(member)
 
     def next_generation(self) -> int:
         """The number of a new run; messages of earlier ones are recognized by theirs."""
         self._generation += 1
         return self._generation
-
-    def give_up(self) -> None:
-        """A process is gone: the pool cannot be used again."""
-        self.closed = True
-
-    @property
-    def members(self) -> list[Member]:
-        """All of them."""
-        return [*self.workers, *self.streams.values()]
 
     def ready(self) -> bool:
         """Whether all processes are up (or have sent why they are not)."""

@@ -13,22 +13,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from scena.data.batch import Cursor
-from scena.data.engines.workers.channel import died, raised
-from scena.data.engines.workers.codec import pack_indices
-from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused
-from scena.data.engines.workers.nodes import (
-    Begin,
-    Dispatcher,
-    End,
-    Failed,
-    FinalQueue,
-    Following,
-    Group,
-    ParallelNode,
-    SerialNode,
-)
+from scena.data.engines.workers import nodes
+from scena.data.engines.workers.memory import pack_indices
+from scena.data.engines.workers.messages import Broken, ChunkRange, Done, Ready, Reset, TaskFailed, Unused, died, raised
 from scena.data.engines.workers.pool import Member, WorkerPool
+from scena.data.sample import Cursor
 from scena.data.stages.feed import feed_start, index_chunks, starts
 from scena.errors import DataError
 
@@ -44,10 +33,10 @@ class Router:
     def __init__(self, pool: WorkerPool, cursor: Cursor, repeat: bool) -> None:
         self._pool = pool
         self._context = pool.context
-        self._dispatcher = Dispatcher(pool, self._skip)
+        self._dispatcher = nodes.Dispatcher(pool, self._skip)
         self._events = self._feed(cursor, repeat)
         self._exhausted = False
-        self._final = FinalQueue(self._dispatcher, self._context.pipeline.prefetch)
+        self._final = nodes.FinalQueue(self._dispatcher, self._context.pipeline.prefetch)
         self._nodes = self._linked()
         self._lock = threading.Condition()
         self._failure: BaseException | None = None
@@ -63,18 +52,16 @@ class Router:
         self._thread = threading.Thread(target=self._run, name="scena-router", daemon=True)
         self._thread.start()
 
-    def _linked(self) -> list[ParallelNode | SerialNode]:
+    def _linked(self) -> list[nodes.Node]:
         """The nodes; the last one is made first, since each knows the one after it."""
-        nodes: list[ParallelNode | SerialNode] = []
-        following: Following = self._final
+        linked: list[nodes.Node] = []
         for index, stage in reversed(list(enumerate(self._context.stages))):
+            place = (self._dispatcher, linked[0] if linked else self._final, index)
             if stage.parallel:
-                following = ParallelNode(self._dispatcher, following, index, last=not nodes)
+                linked.insert(0, nodes.ParallelNode(*place))
             else:
-                member = self._pool.streams[index]
-                following = SerialNode(self._dispatcher, following, index, member, source=stage.source)
-            nodes.insert(0, following)
-        return nodes
+                linked.insert(0, nodes.SerialNode(*place, self._pool.streams[index], stage.source))
+        return linked
 
     # ---- the consumer's side
 
@@ -88,15 +75,12 @@ class Router:
                 if event is not None:
                     break
                 if not self._lock.wait(PATIENCE_SECONDS):
-                    logger.warning(
-                        "Waiting for a batch for more than %d s. %s",
-                        PATIENCE_SECONDS,
-                        self._dispatcher.describe() or "No worker has a task.",
-                    )
+                    tasks = self._dispatcher.describe() or "No worker has a task."
+                    logger.warning("Waiting for a batch for more than %d s. %s", PATIENCE_SECONDS, tasks)
             below_low_water = self._final.below_low_water()
         if below_low_water:
             self._wake()
-        if isinstance(event, Failed):
+        if isinstance(event, nodes.Failed):
             raise event.error
         return event
 
@@ -144,29 +128,29 @@ class Router:
             self._handle(member, message)
         if not alive:
             self._selector.unregister(member.channel)
-            self._pool.give_up()
+            self._pool.closed = True
             self._failure = self._failure or died(member.name, member.status())
 
     def _handle(self, member: Member, message: Any) -> None:
-        slots = self._pool.slots
         match message:
             case Ready():
-                member.is_up()
+                member.up = True
                 if message.heavy:
                     logger.warning(
                         "The %s had to import %s, because a module with data parameters or processors does: it starts slowly and "
                         "needs much memory. Move those classes into a module without it.", member.name, ", ".join(message.heavy),
                     )  # fmt: skip
             case Broken():
-                self._pool.give_up()
+                self._pool.closed = True
                 self._failure = self._failure or raised(member.name, message.failure)
             case Unused():
-                for slot in message.slots:
-                    slots.give(slot)
+                self._pool.slots.give(*message.slots)
             case Done() | TaskFailed():
                 self._dispatcher.ended(member, message)
             case _:
-                node = next(node for node in self._nodes if isinstance(node, SerialNode) and node.member is member)
+                node = next(
+                    node for node in self._nodes if isinstance(node, nodes.SerialNode) and node.member is member
+                )
                 node.handle(message)
 
     def _pump(self) -> None:
@@ -184,7 +168,6 @@ class Router:
                 node.pump()
 
     def _skip(self, identities: list[str]) -> None:
-        """Counts the samples that a worker skipped."""
         if self._context.skipped is not None:
             try:
                 for identity in identities:
@@ -192,30 +175,28 @@ class Router:
             except DataError as error:
                 self._failure = self._failure or error
 
-    def _enough(self, samples: float) -> float:
-        """Chunks of a task while so many samples are left: fewer towards the end, so that all workers end together."""
-        left = samples / (self._context.stages[0].chunk_size * 2 * max(1, self._dispatcher.workers))
-        return min(self._dispatcher.chunks, left)
-
-    def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[Begin | End | Group]:
+    def _feed(self, cursor: Cursor, repeat: bool) -> Iterator[nodes.Begin | nodes.End | nodes.Group]:
         context = self._context
         while True:
             positions = starts(context.stages, cursor.state)
-            yield Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
+            yield nodes.Begin(cursor.epoch, positions, resumed=cursor.batch > 0)
             if not context.stages[0].source:
                 chunks = index_chunks(context, cursor.epoch, cursor, feed_start(context.stages, positions))
                 total = len(context.order(cursor.epoch))
+                share = context.stages[0].chunk_size * 2 * max(1, self._dispatcher.workers)
                 group: list[ChunkRange] = []
                 for chunk in chunks:
                     assert chunk.indices is not None
                     first, stop = chunk.ordinals[0], chunk.ordinals[-1] + 1
                     group.append(ChunkRange(chunk.number, first, stop, pack_indices(chunk.indices), chunk.after))
-                    if len(group) >= self._enough(math.inf if repeat else total - chunk.ordinals[-1]):
-                        yield Group(cursor.epoch, None, group)
+                    # fewer chunks of a task towards the end, so that all workers end together
+                    left = math.inf if repeat else (total - chunk.ordinals[-1]) / share
+                    if len(group) >= min(self._dispatcher.chunks, left):
+                        yield nodes.Group(cursor.epoch, None, group)
                         group = []
                 if group:
-                    yield Group(cursor.epoch, None, group)
-                yield End(cursor.epoch)
+                    yield nodes.Group(cursor.epoch, None, group)
+                yield nodes.End(cursor.epoch)
             if not repeat:
                 return
             cursor = Cursor(cursor.epoch + 1)

@@ -1,4 +1,4 @@
-"""What operations are made of, for numpy: images are arrays (height, width, channels) of uint8 or float32."""
+"""The functions that operations consist of, for numpy: images are arrays (height, width, channels) of uint8 or float32."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -25,17 +25,14 @@ def single(value: Any) -> Any:
 
 
 def size(image: Array) -> tuple[int, int]:
-    """Height and width."""
     return image.shape[0], image.shape[1]
 
 
 def channels(image: Array) -> int:
-    """The number of channels."""
     return int(image.shape[-1])
 
 
 def to_float(image: Array) -> Array:
-    """The image in float32."""
     return image.astype(np.float32, copy=False)
 
 
@@ -47,33 +44,30 @@ def choose(condition: bool, yes: Callable[[], Array], no: Callable[[], Array]) -
 def check_fits(height: int, width: int, rows: int, columns: int) -> None:
     """Raises if a part is larger than the image."""
     if rows > height or columns > width:
-        raise DataError(
-            f"RandomCrop cannot cut {rows} × {columns} out of an image of {height} × {width}: put Pad or Resize before it."
-        )
+        size = f"{rows} × {columns} from an image of {height} × {width}"
+        raise DataError(f"RandomCrop cannot crop {size}: put Pad or Resize before it.")
 
 
 def crop(image: Array, top: int, left: int, rows: int, columns: int) -> Array:
-    """A part of the image."""
     return image[top : top + rows, left : left + columns]
 
 
 def flip_columns(image: Array) -> Array:
-    """Left and right exchanged."""
+    """Mirrored left to right."""
     return image[:, ::-1]
 
 
 def flip_rows(image: Array) -> Array:
-    """Top and bottom exchanged."""
+    """Mirrored top to bottom."""
     return image[::-1]
 
 
 def quarter_turns(image: Array, turns: int) -> Array:
-    """Turned counter-clockwise."""
+    """Rotated counter-clockwise."""
     return np.rot90(image, turns)
 
 
 def clip(image: Array, low: float, high: float) -> Array:
-    """Values limited to a range."""
     return np.clip(image, np.float32(low), np.float32(high))
 
 
@@ -87,7 +81,6 @@ def scale_channels(image: Array, factor: Array, offset: Array) -> Array:
 
 
 def channel_means(image: Array) -> Array:
-    """The mean of each channel."""
     return image.mean(axis=0, dtype=np.float64).mean(axis=0).astype(np.float32)
 
 
@@ -104,7 +97,7 @@ def mix_vector(vector: Array, matrix: Array) -> Array:
 
 
 def pad(image: Array, rows: int, columns: int, mode: str, value: float) -> Array:
-    """A border of so many rows and columns on both sides."""
+    """With a border of rows and columns on each side."""
     width = ((rows, rows), (columns, columns), (0, 0))
     if mode == "constant":
         return np.pad(image, width, constant_values=image.dtype.type(value))
@@ -112,14 +105,14 @@ def pad(image: Array, rows: int, columns: int, mode: str, value: float) -> Array
 
 
 def paint(image: Array, top: int, left: int, rows: int, columns: int, value: float) -> Array:
-    """A box of one value."""
+    """With a box of one value."""
     painted = image.copy()
     painted[top : top + rows, left : left + columns] = image.dtype.type(value)
     return painted
 
 
 def resize(image: Array, target: Sequence[int], interpolation: str) -> Array:
-    """Scaled as `tf.image.resize` does it, without smoothing."""
+    """Scaled as by `tf.image.resize`, without antialiasing."""
     rows, columns = target
     if interpolation == "nearest":
         return image[_nearest(rows, image.shape[0])][:, _nearest(columns, image.shape[1])]
@@ -142,18 +135,18 @@ def resize(image: Array, target: Sequence[int], interpolation: str) -> Array:
 
 def _nearest(wanted: int, given: int) -> Array:
     scale = np.float32(given) / np.float32(wanted)
-    places = np.floor((np.arange(wanted, dtype=np.float32) + np.float32(0.5)) * scale)
-    return np.minimum(places.astype(np.int64), given - 1)
+    positions = np.floor((np.arange(wanted, dtype=np.float32) + np.float32(0.5)) * scale)
+    return np.minimum(positions.astype(np.int64), given - 1)
 
 
 def _between(wanted: int, given: int) -> tuple[Array, Array, Array]:
     """The two pixels next to each new one, and how near it is to the second."""
     scale = np.float32(given) / np.float32(wanted)
-    places = (np.arange(wanted, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
-    floor = np.floor(places)
+    positions = (np.arange(wanted, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
+    floor = np.floor(positions)
     low = np.maximum(floor.astype(np.int64), 0)
-    high = np.minimum(np.ceil(places).astype(np.int64), given - 1)
-    return low, high, places - floor
+    high = np.minimum(np.ceil(positions).astype(np.int64), given - 1)
+    return low, high, positions - floor
 
 
 def affine(image: Array, matrix: Sequence[float], interpolation: str, fill: float) -> Array:
@@ -164,7 +157,7 @@ def affine(image: Array, matrix: Sequence[float], interpolation: str, fill: floa
     y = np.arange(height, dtype=np.float32)[:, None]
     from_x = m[0] * x + m[1] * y + m[2]
     from_y = m[3] * x + m[4] * y + m[5]
-    framed = np.full((height + 2, width + 2, count), fill, np.float32)  # what lies outside is in the frame
+    framed = np.full((height + 2, width + 2, count), fill, np.float32)  # the frame stands for all pixels outside
     framed[1:-1, 1:-1] = image
     flat = framed.reshape(-1, count)
 
@@ -189,5 +182,5 @@ def _round(values: Array) -> Array:
 
 
 def _across(values: Array, image: Array) -> Array:
-    """A row of the image that repeats a value for each channel: numpy takes several times as long to broadcast an axis of three."""
+    """A row that repeats the values of the channels: numpy takes several times as long to broadcast an axis of three."""
     return np.tile(values, image.shape[1])

@@ -1,8 +1,8 @@
 """The operations, written once for numpy and TensorFlow.
 
 Each has `draws` (how many random numbers it takes) and `apply(b, image, u)`: `b` are the functions of `arrays.py` or of
-`tensors.py`, `u` its random numbers. Geometry is computed in 64 bits, so that both round to the same pixel. In TensorFlow, some
-work on a batch of images of one size as well; `whole_batch` says up to which size that is faster.
+`data/tensorflow/augment_ops.py`, `u` its random numbers. Geometry is computed in 64 bits, so that both round to the same pixel. In
+TensorFlow, some work on a batch of images of one size as well; `whole_batch` is the size up to which that is faster.
 """
 
 import math
@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from scena.data.image.augment import params as p
+from scena.data.image import params as p
 from scena.errors import DataError
 
 P = TypeVar("P", bound=p.OperationParams)
-_SMALL = 64 * 64  # of larger images, a batch does not fit into the caches (docs/datasets.md)
+_SMALL = 64 * 64  # a batch of larger images does not fit into the caches (docs/datasets.md)
 
 
 class Operation(Generic[P]):
@@ -23,29 +23,28 @@ class Operation(Generic[P]):
 
     draws: ClassVar[int] = 0
     whole_batch: ClassVar[float] = 0
-    """Up to so many pixels of an image, tf.data runs it on whole batches."""
+    """The largest image, in pixels, of which tf.data runs it on whole batches."""
 
     def __init__(self, params: P) -> None:
         self.params = params
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
         """The changed image."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it changes an image.")
+        raise NotImplementedError(f"{type(self).__name__} must define apply(self, b, image, u).")
 
 
 class Cropping(Operation[P]):
-    """An operation that starts with cutting out a box: a reader may decode just that part of a JPEG."""
+    """An operation that starts with a crop: a reader may decode just that part of a JPEG."""
 
     def box(self, b: Any, height: Any, width: Any, u: Any) -> tuple[Any, Any, Any, Any]:
-        """Top, left, height and width of the part."""
-        raise NotImplementedError(f"{type(self).__name__} must say which part of an image it cuts out.")
+        """Top, left, height and width of the crop."""
+        raise NotImplementedError(f"{type(self).__name__} must define box(self, b, height, width, u).")
 
     def after(self, b: Any, image: Any) -> Any:
-        """What follows the cut."""
+        """What follows the crop."""
         return image
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """Cuts, and goes on."""
         height, width = b.size(image)
         return self.after(b, b.crop(image, *self.box(b, height, width, u)))
 
@@ -73,11 +72,10 @@ class Normalize(Operation[p.NormalizeParams]):
         self._offset = (-np.asarray(mean) / np.asarray(std)).astype(np.float32)
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The normalised image."""
         return b.scale_channels(image, self._factor, self._offset)
 
 
-# YIQ: brightness and two axes of colour; turning those two turns the hue, stretching them changes the saturation
+# YIQ: brightness and two axes of colour; rotating those two changes the hue, stretching them the saturation
 _TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
 _FROM_YIQ = np.linalg.inv(_TO_YIQ)
 _GREY = _FROM_YIQ @ np.diag([1.0, 0.0, 0.0]) @ _TO_YIQ
@@ -92,7 +90,6 @@ class ColorJitter(Operation[p.ColorJitterParams]):
     whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The image in other colours."""
         params = self.params
         image = b.to_float(image)
         brightness = (u[0] * 2.0 - 1.0) * (params.brightness * 255)
@@ -114,7 +111,6 @@ class RandomHorizontalFlip(Operation[p.RandomHorizontalFlipParams]):
     draws = 1
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The image, or its mirror image."""
         return b.choose(u[0] < self.params.probability, lambda: b.flip_columns(image), lambda: image)
 
 
@@ -124,7 +120,6 @@ class RandomVerticalFlip(Operation[p.RandomVerticalFlipParams]):
     draws = 1
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The image, or upside down."""
         return b.choose(u[0] < self.params.probability, lambda: b.flip_rows(image), lambda: image)
 
 
@@ -135,7 +130,6 @@ class RandomRotate(Operation[p.RandomRotateParams]):
     whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The turned image."""
         angle = (u[0] * 2.0 - 1.0) * math.radians(self.params.angle)
         cosine, sine = b.cos(angle), b.sin(angle)
         height, width = b.size(image)
@@ -152,7 +146,6 @@ class RandomRotate90(Operation[p.RandomRotate90Params]):
     draws = 1
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The image after some quarter turns."""
         return b.quarter_turns(image, b.integer(u[0] * 4.0))
 
 
@@ -162,7 +155,6 @@ class RandomCrop(Cropping[p.RandomCropParams]):
     draws = 2
 
     def box(self, b: Any, height: Any, width: Any, u: Any) -> tuple[Any, Any, Any, Any]:
-        """A part of the wanted size."""
         rows, columns = self.params.size
         b.check_fits(height, width, rows, columns)
         return _place(b, u[0], height - rows), _place(b, u[1], width - columns), rows, columns
@@ -172,23 +164,20 @@ class CentralCrop(Cropping[p.CentralCropParams]):
     """See CentralCropParams."""
 
     def box(self, b: Any, height: Any, width: Any, u: Any) -> tuple[Any, Any, Any, Any]:
-        """The middle."""
         rows = b.maximum(b.integer(b.real(height) * self.params.proportion + 1e-6), 1)
         columns = b.maximum(b.integer(b.real(width) * self.params.proportion + 1e-6), 1)
         return (height - rows) // 2, (width - columns) // 2, rows, columns
 
     def after(self, b: Any, image: Any) -> Any:
-        """The part, scaled."""
         return b.resize(image, self.params.size, self.params.interpolation) if self.params.size else image
 
 
 class RandomCropThenResize(Cropping[p.RandomCropThenResizeParams]):
-    """See RandomCropThenResizeParams. A part that would not fit is as large as the image in that direction."""
+    """See RandomCropThenResizeParams. A crop is never larger than the image."""
 
     draws = 4
 
     def box(self, b: Any, height: Any, width: Any, u: Any) -> tuple[Any, Any, Any, Any]:
-        """A part of random area, shape and place."""
         (small, large), (narrow, wide) = self.params.scale, self.params.ratio
         area = b.real(height) * b.real(width) * (small + u[0] * (large - small))
         ratio = b.exp(math.log(narrow) + u[1] * (math.log(wide) - math.log(narrow)))
@@ -197,7 +186,6 @@ class RandomCropThenResize(Cropping[p.RandomCropThenResizeParams]):
         return _place(b, u[2], height - rows), _place(b, u[3], width - columns), rows, columns
 
     def after(self, b: Any, image: Any) -> Any:
-        """The part, scaled."""
         return b.resize(image, self.params.size, self.params.interpolation)
 
 
@@ -207,7 +195,6 @@ class Resize(Operation[p.ResizeParams]):
     whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The scaled image."""
         return b.resize(image, self.params.size, self.params.interpolation)
 
 
@@ -217,7 +204,6 @@ class ResizeThenRandomCrop(Operation[p.ResizeThenRandomCropParams]):
     draws = 2
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """A part of the scaled image."""
         (height, width), (rows, columns) = self.params.size, self.params.crop_size
         image = b.resize(image, self.params.size, self.params.interpolation)
         return b.crop(image, _place(b, u[0], height - rows), _place(b, u[1], width - columns), rows, columns)
@@ -229,7 +215,6 @@ class Translate(Operation[p.TranslateParams]):
     draws = 2
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The moved image."""
         height, width = b.size(image)
         rows = b.integer(b.real(height) * self.params.height)
         columns = b.integer(b.real(width) * self.params.width)
@@ -244,7 +229,6 @@ class Cutout(Operation[p.CutoutParams]):
     whole_batch = _SMALL
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The image with a square painted over it."""
         height, width = b.size(image)
         rows, columns = b.minimum(self.params.length, height), b.minimum(self.params.length, width)
         top, left = _place(b, u[0], height - rows), _place(b, u[1], width - columns)
@@ -255,7 +239,6 @@ class Pad(Operation[p.PadParams]):
     """See PadParams."""
 
     def apply(self, b: Any, image: Any, u: Any) -> Any:
-        """The image with a border."""
         return b.pad(image, self.params.pixels, self.params.pixels, self.params.padding, self.params.fill)
 
 
@@ -275,7 +258,7 @@ class OperationList:
     def steps(self, u: Any, first: int = 0, last: int | None = None) -> Iterator[tuple[Operation[Any], Any]]:
         """Operations, each with its random numbers."""
         start = 0
-        for place, operation in enumerate(self.operations[:last]):
-            if place >= first:
+        for number, operation in enumerate(self.operations[:last]):
+            if number >= first:
                 yield operation, u[start : start + operation.draws]
             start += operation.draws

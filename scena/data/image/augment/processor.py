@@ -7,7 +7,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from scena.data.image.augment import arrays
 from scena.data.image.augment.operations import OperationList
-from scena.data.image.augment.params import AugmentParams, DecodeImageParams
+from scena.data.image.params import AugmentParams, DecodeImageParams
 from scena.data.image.prepare import to_eight_bits
 from scena.data.params import DataBaseParams, PipelineMode
 from scena.data.processor import MappingDataProcessor
@@ -17,7 +17,7 @@ from scena.errors import DataError
 
 
 def decode_image(data: bytes, channels: int = 3) -> np.ndarray:
-    """An encoded image as an array (height, width, channels) of 8-bit values, turned as its EXIF orientation says."""
+    """An encoded image as an array (height, width, channels) of 8-bit values, rotated by its EXIF orientation."""
     try:
         with Image.open(io.BytesIO(data)) as file:
             image: Image.Image = file

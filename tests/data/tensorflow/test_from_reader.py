@@ -54,7 +54,7 @@ def test_nested_lists_are_tensors_or_tuples() -> None:
     assert [int(element[1][1, 1]) for element in dataset] == [0, 1, 2]
     named = dataset_using_generator(range(3), lambda i: Point(i, [i, i]))
     assert named.element_spec._fields == ("x", "y")
-    with pytest.raises(DataError, match=r"rows of different lengths, which are no tensor: \[\[1, 2\], \[3\]\]"):
+    with pytest.raises(DataError, match=r"rows of different lengths: \[\[1, 2\], \[3\]\]"):
         dataset_using_generator(range(3), lambda i: {"a": [[1, 2], [3]]})
 
 
@@ -90,7 +90,7 @@ def test_types_and_shapes_as_older_code_gives_them() -> None:
     ("reader", "text"),
     [
         (lambda i: (1,) if i else (1, 2), "values of different structures"),
-        (lambda i: 1.5 if i else 2, "different kinds of values in one place: float32, int32"),
+        (lambda i: 1.5 if i else 2, "values of several dtypes in one place: float32, int32"),
     ],
 )
 def test_readers_that_return_different_things(reader: Callable[[int], Any], text: str) -> None:

@@ -1,8 +1,7 @@
 """The places of a raw tree that can be set under its current selection, and what a user calls them.
 
-A place has one canonical name (`model.graph.filters`) and may have more that are accepted: full paths of flat and
-inline fields, aliases, the
-index of a list item. Names are the same on the command line and in files.
+A place has one canonical name (`model.graph.filters`) and may have more that are accepted: full paths of flat and inline fields,
+aliases, the index of a list item. Names are the same on the command line and in files.
 """
 
 from collections.abc import Iterator
@@ -10,8 +9,7 @@ from typing import Any
 
 from scena.errors import ParamsError
 from scena.params.declare import Field, Params
-from scena.params.selection import CLASS, class_of
-from scena.params.type_kinds import DICT, LEAF, LIST, PARAMS, Kind, kind_of
+from scena.params.kinds import CLASS, Kind, class_of, kind_of
 
 Path = tuple[str | int, ...]  # keys from the root of a raw tree
 
@@ -21,7 +19,7 @@ class Node:
 
     __slots__ = ("cls", "field", "hidden", "hint", "holder", "key", "kind", "names", "path", "title")
 
-    def __init__(self, names: tuple[str, ...], path: Path, holder: Any, key: Any, kind: Kind, hint: Any, field: Field | None,
+    def __init__(self, names: tuple[str, ...], path: Path, holder: Any, key: Any, kind: Kind, hint: Any, field: Field,
                  cls: type[Params] | None, hidden: bool, title: str) -> None:  # fmt: skip
         self.names = names  # the canonical one first
         self.path = path
@@ -33,13 +31,16 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The canonical name."""
         return self.names[0]
 
     @property
     def value(self) -> Any:
-        """The raw value in the tree."""
         return self.holder[self.key]
+
+    @property
+    def choice(self) -> tuple[Kind, Field]:
+        """What decides which classes can be chosen here."""
+        return self.kind, self.field
 
     def __repr__(self) -> str:
         return f"<Node {self.name} {self.kind.form}>"
@@ -59,33 +60,22 @@ def _walk_object(raw: dict[str, Any], cls: type[Params], kind: Kind, prefixes: t
         hint = hints[name]
         inner = kind_of(hint)
         names = _names(field, prefixes, in_item)
-        node = Node(
-            names,
-            (*path, name),
-            raw,
-            name,
-            inner,
-            hint,
-            field,
-            cls,
-            hidden or field.hidden or bool(field.positional),
-            prefixes[0],
-        )
+        secret = hidden or field.hidden or bool(field.positional)
+        node = Node(names, (*path, name), raw, name, inner, hint, field, cls, secret, prefixes[0])
         raw.setdefault(name, None)
         yield node
-        if inner.form == PARAMS:
+        if inner.form == "params":
             yield from _walk_value(node, (*prefixes, *names) if field.inline else names, in_item)
-        elif inner.form == LIST and node.value:
+        elif inner.form == "list" and node.value:
             yield from _walk_items(node, list(enumerate(node.value)))
-        elif inner.form == DICT and node.value:
+        elif inner.form == "dict" and node.value:
             yield from _walk_items(node, list(node.value.items()))
 
 
 def _walk_value(node: Node, prefixes: tuple[str, ...], in_item: bool) -> Iterator[Node]:
-    value = node.value
-    cls = class_of(value, node.kind, node.field) if value is not None else None
+    cls = class_of(node.value, *node.choice)
     if cls is not None:
-        yield from _walk_object(value, cls, node.kind, prefixes, node.path, in_item, node.hidden)
+        yield from _walk_object(node.value, cls, node.kind, prefixes, node.path, in_item, node.hidden)
 
 
 def _walk_items(node: Node, items: list[tuple[Any, Any]]) -> Iterator[Node]:
@@ -95,10 +85,9 @@ def _walk_items(node: Node, items: list[tuple[Any, Any]]) -> Iterator[Node]:
         if isinstance(key, int) and class_name is not None and classes.count(class_name) == 1:
             keys.insert(0, class_name)  # by class name where that is unique, by index always
         names = tuple(f"{name}.{own}" for own in keys for name in node.names)
-        item_kind = Kind(PARAMS, node.kind.hint, False, node.kind.bases, aliases=node.kind.aliases)
-        item = Node(
-            names, (*node.path, key), node.value, key, item_kind, node.hint, node.field, None, node.hidden, node.name
-        )
+        kind = Kind("params", node.kind.hint, False, node.kind.bases, aliases=node.kind.aliases)
+        path = (*node.path, key)
+        item = Node(names, path, node.value, key, kind, node.hint, node.field, None, node.hidden, node.name)
         yield item
         yield from _walk_value(item, names, True)
 
@@ -107,7 +96,7 @@ def _names(field: Field, prefixes: tuple[str, ...], in_item: bool) -> tuple[str,
     own = (field.name, *(alias for alias in field.aliases if "." not in alias))
     names = [f"{prefix}.{name}" if prefix else name for name in own for prefix in prefixes]
     if field.flat and not in_item:  # inside a list, a name at the root could belong to any of the items
-        names = [field.flat if isinstance(field.flat, str) else field.name, *own[1:], *names]
+        names = [field.root_name, *own[1:], *names]
     names += [alias for alias in field.aliases if "." in alias]
     return tuple(dict.fromkeys(names)) if len(names) > 1 else tuple(names)
 
@@ -121,11 +110,10 @@ class Index:
         self.by_name: dict[str, list[Node]] = {}
         for node in self.nodes:
             same = self.by_name.setdefault(node.names[0], [])
-            if same and LEAF in (node.kind.form, same[0].kind.form):
-                raise ParamsError(
-                    f"--{node.name} is declared twice: by {_declared(same[0])} and by {_declared(node)}; rename one of them, or give it "
-                    'another name with param(flat="…").'
-                )
+            if same and "leaf" in (node.kind.form, same[0].kind.form):
+                one, other = (f"{one.field.owner.__name__}.{one.field.name}" for one in (same[0], node))
+                problem = f"--{node.name} is declared twice: by {one} and by {other}"
+                raise ParamsError(f'{problem}; rename one of them, or give it another name with param(flat="…").')
             same.append(node)
         canonical = set(self.by_name)
         for node in self.nodes:
@@ -148,17 +136,12 @@ class Index:
         return f"{parent}.{path[-1]}" if parent else str(path[-1])
 
 
-def _declared(node: Node) -> str:
-    return f"{node.field.owner.__name__}.{node.field.name}" if node.field is not None else node.name
-
-
 class Where:
     """How errors name a parameter: here by its dotted path; `Origins` knows files, lines and flags."""
 
     def error(self, path: Path, message: str) -> str:
         """`message` with its place in front."""
-        name = ".".join(map(str, path))
-        return sentence(name, message)
+        return sentence(".".join(map(str, path)), message)
 
 
 def sentence(name: str, message: str) -> str:
@@ -179,21 +162,19 @@ class Origins(Where):
         self.known: dict[Path, str] = {}
 
     def set(self, path: Path, origin: str, *, replaced: bool = False) -> None:
-        """Notes who set a path; `replaced`: and everything below it starts anew."""
+        """Notes who set a path; `replaced`: and everything below it is reset."""
         if replaced:
             self.known = {other: label for other, label in self.known.items() if other[: len(path)] != path}
         self.known[path] = origin
 
     def get(self, path: Path) -> str:
-        """Who set the value at exactly this path."""
         return self.known.get(path, DEFAULT)
 
     def error(self, path: Path, message: str) -> str:
         """`--flag: message`, or `file:line: name: message` for a value that came from a file."""
         name = Index(self.raw, self.cls).name_of(path)
-        origin = next(
-            (self.known[path[:length]] for length in range(len(path), 0, -1) if path[:length] in self.known), DEFAULT
-        )
+        above = (path[:length] for length in range(len(path), 0, -1))
+        origin = next((self.known[one] for one in above if one in self.known), DEFAULT)
         if origin in (DEFAULT, COMMAND_LINE) or message.startswith("is required"):
             return sentence(f"--{name}" if name else "", message)
         return f"{origin}: {sentence(name, message)}"

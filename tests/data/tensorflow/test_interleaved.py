@@ -15,9 +15,8 @@ import pytest
 
 from scena.data import Cursor, DataError, PipelineMode
 from scena.data.image.augment import params as p
-from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
-from scena.data.image.params import WriteImagesParams
+from scena.data.image.params import ImageDataParams, ImagePipelineParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.sources.params import ImageRecordsParams
 from scena.data.stages.rng import keys_of
@@ -162,7 +161,7 @@ def test_a_data_service_gives_the_same_batches_in_the_same_order(folder: Path, w
 
 @pytest.mark.long
 def test_a_service_that_lost_a_worker_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import scena.data.tensorflow.service as service
+    import scena.data.tensorflow.interleaved as service
 
     monkeypatch.setattr(service.served, "__defaults__", (8.0,))
     with (

@@ -9,9 +9,8 @@ from PIL import Image
 
 from scena.data import DataError, DataPipelineParams, PipelineMode
 from scena.data.image.augment import params as p
-from scena.data.image.augment.params import ImageDataParams, ImagePipelineParams
 from scena.data.image.database import ImageData
-from scena.data.image.params import WriteImagesParams
+from scena.data.image.params import ImageDataParams, ImagePipelineParams, WriteImagesParams
 from scena.data.image.writer import write_images
 from scena.data.sources.params import ImageFilesParams, ImageRecordsParams
 from scena.data.tensorflow.image_pipeline import decode_jpeg_part
