@@ -42,7 +42,7 @@ class Child:
         """What it and its predecessors have written."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def wait_for(self, text: str, timeout: float = 60) -> bool:
+    def wait_for(self, text: str, timeout: float = 300) -> bool:
         """Waits until it has written this; False if it ended before."""
         end = time.monotonic() + timeout
         while text not in self.text[self._from :]:
