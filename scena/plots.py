@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PANEL_DPI = 200
 Curve = tuple[str, list[float], list[float]]
 """A label, the x and the y values."""
+Band = tuple[str, list[float], list[float], list[float]]
+"""The same, and half the width of a band around each y."""
 
 
 class PlotError(ScenaError):
@@ -75,6 +77,22 @@ def draw_curves(
         axes.axvline(mark, color="tab:red", linestyle="--", label=f"{mark:.3g}")
     if len(curves) > 1 or mark is not None:
         axes.legend()
+    save_figures(path, {title: figure})
+
+
+def draw_bands(path: Path, bands: list[Band], *, title: str, labels: tuple[str, str]) -> None:
+    """Writes a plot of curves with a band around each; `labels` are those of the axes."""
+    figure = new_figure(8, 4.5)
+    axes = figure.add_subplot()
+    for label, x, y, halves in bands:
+        (line,) = axes.plot(x, y, label=label, marker="." if len(x) == 1 else None)
+        low, high = ([a + sign * b for a, b in zip(y, halves, strict=True)] for sign in (-1, 1))
+        axes.fill_between(x, low, high, alpha=0.2, color=line.get_color())
+        if len(x) == 1:
+            axes.errorbar(x, y, halves, color=line.get_color(), capsize=3)
+    axes.set(title=title, xlabel=labels[0], ylabel=labels[1])
+    axes.grid(alpha=0.3)
+    axes.legend()
     save_figures(path, {title: figure})
 
 

@@ -50,6 +50,10 @@ class StoredRun:
     best_epoch: int | None = None
     results: dict[str, float] = field(default_factory=dict)
     """The values of the last epoch."""
+    code: dict[str, Any] = field(default_factory=dict)
+    """Fingerprints of the code of its last export."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """The versions of Scena, Keras and the rest that it started with."""
 
     def __repr__(self) -> str:
         best = f", best {self.best_key} {number(self.best)}" if self.best_key else ""
@@ -108,7 +112,10 @@ def read_run(directory: Path) -> StoredRun:
     history = read_history(directory)
     epochs = trainer.get("epochs")
     paths = run_paths(directory, trainer)
-    result = _json(paths.best / EXPORT_FILE).get("result", {})
+    best = _json(paths.best / EXPORT_FILE)
+    result = best.get("result", {})
+    code = (_json(paths.export / EXPORT_FILE) or best).get("code")
+    versions = description.get("versions")
     key = result.get("best") if isinstance(result, dict) else None
     last = history[-1] if history else {}
     return StoredRun(
@@ -122,6 +129,8 @@ def read_run(directory: Path) -> StoredRun:
         result.get(key) if isinstance(key, str) else None,
         result.get("epoch") if isinstance(key, str) else None,
         {name: value for name, value in last.items() if name not in NO_RESULTS},
+        code if isinstance(code, dict) else {},
+        versions if isinstance(versions, dict) else {},
     )
 
 

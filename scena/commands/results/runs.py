@@ -8,6 +8,7 @@ from typing import Any
 
 from scena.commands.command import Command
 from scena.commands.output import check_file, check_plot, print_table
+from scena.commands.results.run_groups import show_groups
 from scena.display import one_line, terminal_width
 from scena.params import Params, ParamsError, param
 from scena.storage.run_layout import RUNS
@@ -29,6 +30,9 @@ class RunsOptions(Params):
     params: list[str] | None = param(
         None, help="the parameters to show, such as lr model.graph (default: those that differ)"
     )
+    group: bool = param(
+        False, help="fold runs that differ only in their seed into mean, standard deviation and 95 % interval"
+    )
     wide: bool = param(False, help="show all columns, even if they do not fit the terminal")
     csv: str | None = param(None, help="write all columns to this file (- for standard output)")
     diff: bool = param(False, help="of two runs: show each parameter that differs")
@@ -42,6 +46,8 @@ class RunsOptions(Params):
             raise ParamsError("--diff shows parameters, --plot results: choose one of them")
         if self.result is not None and self.plot is None:
             raise ParamsError("--result is what to plot, so it needs --plot FILE")
+        if self.group and (self.diff or self.params is not None):
+            raise ParamsError("--group shows the parameters in which groups differ: leave out --diff and --params")
 
 
 class Runs(Command):
@@ -84,8 +90,12 @@ def _table(runs: list[Any], options: RunsOptions, where: str) -> None:
         return
     names = _names(runs)
     rows = filter_rows(make_rows(runs, names), options.filter)
-    if options.sort is not None:
+    if options.sort is not None and not options.group:
         rows = sort_rows(rows, options.sort, reverse=options.reverse)
+    if options.group:
+        listed = {row["run"] for row in rows}
+        show_groups([run for run in runs if names[str(run.directory)] in listed], options)
+        return
     if options.plot is not None:
         _plot(runs, [row["run"] for row in rows], options.plot, options.result)
     chosen = None if options.params is None else full_names(make_rows(runs), options.params, "--params")
