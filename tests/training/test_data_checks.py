@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keras import ops
+from keras import layers, ops
 
 from examples.tagging import model as tagging
 from examples.tagging.scenario import TaggingScenario
 from scena import PipelineMode, Sample
 from tests.toy.data import Halves
-from tests.toy.model import ToyGraph
+from tests.toy.model import ToyGraph, ToyModel
 from tests.training.toy_runs import train_toy
 
 
@@ -93,3 +93,22 @@ def test_padding_that_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture, m
     assert found[0].endswith(
         "when the samples of a batch are padded by 8 more, so it depends on the batch size. Mask the padding."
     )
+
+
+class NormalizedGraph(ToyGraph):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.norm = layers.BatchNormalization(momentum=0.9)
+
+    def build_graph(self, inputs: Any, training: bool | None = None) -> Any:
+        return super().build_graph({"x": self.norm(inputs["x"], training=training)}, training)
+
+
+def test_a_training_too_short_for_moving_averages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToyModel, "create_graph", lambda self: NormalizedGraph(self.params))
+    (text,) = warnings_of(caplog, tmp_path / "short")
+    assert text.startswith("Batch normalization: after the ")
+    assert "of its moving averages are still their initial values, so validation and predictions lag behind" in text
+    assert warnings_of(caplog, tmp_path / "long", gen__train__batch_size=1) == []

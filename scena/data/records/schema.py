@@ -47,6 +47,7 @@ class Schema:
         return build(self.structure, lambda leaf: leaf.decode(features))
 
     def to_json(self) -> dict[str, Any]:
+        """What `schema.json` holds."""
         structure = _structure_json(self.structure)
         return {"format": FORMAT, "version": VERSION, "interleaved": self.interleaved, "structure": structure}
 

@@ -37,6 +37,9 @@ BATCHES = 2
 SAMPLES = 8
 """Samples in each batch; batches have their full size where a step is compiled for each shape."""
 
+INITIAL_SHARE = 0.3
+"""Moving averages that keep more than this of their initial values are worth a warning."""
+
 _MAY_NEED_MORE = (ValueError, ArithmeticError, IndexError, AssertionError)
 """Errors that `Evaluator.result` may raise because it has seen only a few samples."""
 
@@ -81,6 +84,7 @@ class SanityCheck:
         model: Any = self._run.model
         check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         warn_of_data(self._run, batch)
+        warn_of_averages(self._run)
         if not backend().checks_labels:
             self._label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         own_step = type(model).train_step is not TrainingModel.train_step
@@ -227,6 +231,22 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
             "Padding counts in %r: it changes from %.4g to %.4g when the samples of a batch are padded by %d more, so it depends on the "
             "batch size. Mask the padding.",
             name, value, padded, FURTHER,
+        )  # fmt: skip
+
+
+def warn_of_averages(run: TrainingRun) -> None:
+    """Warns if a training is so short that moving averages, which validation and prediction use, keep their initial values."""
+    layers = [layer for layer in run.built.root._flatten_layers() if hasattr(layer, "moving_mean") and layer.trainable]
+    if run.steps_per_epoch is None or not layers:
+        return
+    steps = run.steps_per_epoch * run.params.epochs
+    left = max(layer.momentum for layer in layers) ** steps
+    if left > INITIAL_SHARE:
+        logger.warning(
+            "Batch normalization: after the %d steps of this training, %.0f %% of its moving averages are still their initial values, so "
+            "validation and predictions lag behind. Take more steps (--trainer.epochs, a smaller --train.batch_size), or give the layers "
+            "a lower momentum.",
+            steps, 100 * left,
         )  # fmt: skip
 
 

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from scena.data import DataBaseParams, DataError, PipelineMode, Sample
+from scena.data.image import params as p
 from scena.data.image.augment import arrays
-from scena.data.image.augment import params as p
 from scena.data.image.augment.operations import OperationList
 from scena.data.image.augment.processor import decode_image
 from scena.data.image.params import AugmentParams

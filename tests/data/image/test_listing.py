@@ -58,14 +58,15 @@ def test_records_keep_the_splits_that_are_given(
         main(f"records write --images {archive} --output {tmp_path / 'o'} --split_fractions 0.5 0.3 0.2".split()) == 1
     )
     error = capsys.readouterr().err
-    assert "is divided already, into train, valid: leave split_names and split_fractions out" in error
+    assert "is divided already, into train, valid. To keep that, set neither split_names nor split_fractions" in error
     assert not (tmp_path / "o").exists()
 
 
 def test_a_class_with_the_name_of_a_split_is_asked_about(tmp_path: Path) -> None:
     root = class_folders(tmp_path / "vehicles", {"bus": 3, "car": 3, "train": 3})
     with pytest.raises(
-        DataError, match=r"folders named like splits \(train\) beside others with images \(bus, car\)\. If all"
+        DataError,
+        match=r"folders named like splits \(train\) beside others with images \(bus, car\)\. Set folders=classes if all",
     ):
         images_in_tree(root)
     assert images_in_tree(root, "classes").classes == ["bus", "car", "train"]

@@ -330,4 +330,4 @@ def test_a_killed_run_leaves_nothing_that_looks_whole_and_can_be_repeated(tmp_pa
 def test_a_size_without_processing_is_not_silently_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root = class_folders(tmp_path / "flowers", {"daisy": 2})
     write(tmp_path, root, image_size=[32, 32], split_names=["all"], split_fractions=[1.0])
-    assert "image_size has no effect without processing, such as CENTER_CROP_THEN_SCALE" in caplog.text
+    assert "image_size has no effect without processing (CENTER_CROP_THEN_SCALE" in caplog.text

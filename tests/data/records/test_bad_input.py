@@ -165,7 +165,7 @@ def test_pictures_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureF
     assert main([*command, str(tmp_path / "sheet.xyz")]) == 1
     assert main([*command, "/proc/none/sheet.png"]) == 1
     shown = capsys.readouterr().err
-    assert "The ending of the name is the format, for example .png. Received: " in shown
+    assert "The name must end with a format, for example .png. Received: " in shown
     assert "The image '/proc/none/sheet.png' cannot be written: No such file or directory." in shown
 
 
@@ -257,7 +257,7 @@ def test_a_table_without_a_header_does_not_lose_its_first_image(tmp_path: Path) 
         DataError, match=r"The first line of .*table.csv' names an image, 'daisy/.*\. Set header=False\."
     ):
         ImageFilesParams(csv=str(table)).create(PipelineMode.TRAINING)
-    with pytest.raises(DataError, match=r"separated by another character \(delimiter\)"):
+    with pytest.raises(DataError, match=r"another character separate columns \(delimiter\)"):
         ImageFilesParams(csv=str(table), delimiter=";", header=False).create(PipelineMode.TRAINING)
     source = ImageFilesParams(csv=str(table), header=False, split="all").create(PipelineMode.EVALUATION)
     assert len(source) == 4

@@ -62,7 +62,7 @@ def test_the_split_follows_the_mode(tmp_path: Path) -> None:
 
 def test_wrong_names_are_explained(tmp_path: Path) -> None:
     write(tmp_path)
-    with pytest.raises(DataError, match="have no 'label'; they have x, y"):
+    with pytest.raises(DataError, match="have no feature 'label'; they have x, y"):
         Records(RecordsParams(records=str(tmp_path), target_keys={"gt": "label"}), PipelineMode.TRAINING)
     with pytest.raises(DataError, match="There are no record files"):
         Records(RecordsParams(records=str(tmp_path / "none")), PipelineMode.TRAINING)

@@ -51,7 +51,7 @@ def test_list_files_say_what_is_wrong(tmp_path: Path) -> None:
         ListFileGeneratorParams(lists=[str(tmp_path / "missing.lst")]).create(PipelineMode.TRAINING)
     with pytest.raises(DataError, match=r"There are no list files for training. Name some: --train.lists FILE"):
         ListFileGeneratorParams().create(PipelineMode.TRAINING)
-    with pytest.raises(ParamsError, match="one number for each of the 1 lists"):
+    with pytest.raises(ParamsError, match="a number for each of the 1 lists"):
         ListFileGeneratorParams(lists=["a"], list_ratios=[1, 2])
 
 

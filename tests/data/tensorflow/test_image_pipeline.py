@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from scena.data import DataError, DataPipelineParams, PipelineMode
-from scena.data.image.augment import params as p
+from scena.data.image import params as p
 from scena.data.image.database import ImageData
 from scena.data.image.params import ImageDataParams, ImagePipelineParams, WriteImagesParams
 from scena.data.image.writer import write_images

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scena.data import Cursor, DataError, PipelineMode
-from scena.data.image.augment import params as p
+from scena.data.image import params as p
 from scena.data.image.database import ImageData
 from scena.data.image.params import ImageDataParams, ImagePipelineParams, WriteImagesParams
 from scena.data.image.writer import write_images
@@ -110,7 +110,7 @@ def test_what_is_kept_gives_the_same_batches(folder: Path, keep: str, tmp_path: 
     for _ in range(2):  # the second time, from the file
         made = read(pipeline(folder, engine="tf.data", **options), 9)
         assert_same(made, read(pipeline(folder, engine="tf.data"), 9), 1e-4)
-    with pytest.raises(ParamsError, match="read by index: use --train.engine tf.data"):
+    with pytest.raises(ParamsError, match="need reading by index: use --train.engine tf.data"):
         pipeline(folder, **options)
 
 
@@ -178,7 +178,7 @@ def test_a_service_that_lost_a_worker_is_given_up(folder: Path, monkeypatch: pyt
 def test_wrong_addresses_are_explained(folder: Path) -> None:
     with pytest.raises(DataError, match="There is no data service at 127.0.0.1:1 .* scena data-service --port 1"):
         read(pipeline(folder, data_service="127.0.0.1:1"), 1)
-    with pytest.raises(DataError, match="is host:port, for example localhost:5050. Received: 'here'"):
+    with pytest.raises(DataError, match="is host:port, such as localhost:5050. Received: 'here'"):
         read(pipeline(folder, data_service="here"), 1)
     with pytest.raises(ParamsError, match="data_service needs --train.engine tf.data.interleave"):
         ImagePipelineParams(data_service="localhost:5050")
