@@ -2,11 +2,15 @@
 
 import ast
 import re
+import statistics
+from collections import Counter
 from pathlib import Path
 
 from tests.layout.sources import ROOT, place, python_files, repository_files, syntax
 
 MOST_LINES = 500
+MOST_MODULES = 16
+"""In a folder; the zoo has one for each network."""
 EMPTY_NAMES = {"utils", "util", "misc", "helpers", "helper", "common"}
 
 # Written in pieces, so that this file does not hold what it forbids.
@@ -20,6 +24,14 @@ UNSAFE_CALLS = {"yaml.load", "yaml.full_load", "yaml.unsafe_load", "allow_pickle
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     long = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
     assert not {name: lines for name, lines in long.items() if lines > MOST_LINES}
+
+
+def test_folders_are_small_and_modules_are_not() -> None:
+    """Where a reader looks something up: in a folder of a few modules that each hold a whole idea."""
+    modules = [path for path in python_files("scena") if path.name != "__init__.py" and path.parent.name != "zoo"]
+    folders = Counter(str(path.parent.relative_to(ROOT)) for path in modules)
+    assert not {name: count for name, count in folders.items() if count > MOST_MODULES}
+    assert statistics.median(len(path.read_text(encoding="utf-8").splitlines()) for path in modules) >= 120
 
 
 def test_names_say_what_is_inside() -> None:
