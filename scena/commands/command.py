@@ -241,16 +241,17 @@ class Command:
 
         logs.set_up_console()
 
-    def start(self) -> None:
-        """Once all arguments are right: shows the log, loads TensorFlow, and notes what the user trusts."""
-        from scena.backends.quiet import load_tensorflow
-
+    def start(self, *, keras: bool = True) -> None:
+        """Once all arguments are right: shows the log, loads TensorFlow unless the command does without, and notes what the user trusts."""
         if getattr(self.options, "trust", False):
             from scena.model.hub.inspect import trust_saved_models
 
             trust_saved_models()
         self.show_log()
-        load_tensorflow()
+        if keras:
+            from scena.backends.quiet import load_tensorflow
+
+            load_tensorflow()
 
 
 class ScenarioCommand(Command):

@@ -84,6 +84,11 @@ class ModelCommand(Command):
         split = {"split": None} if "split" in type(val).__params__ else {}
         return val.replace(**split, **changes)
 
+    def start_for(self, params: Any) -> None:
+        """Starts the command; loads Keras only if one of the models needs it."""
+        self.show_log()  # the choice of a runtime is logged
+        self.start(keras=any(export.needs_keras(params) for export in self.exports))
+
     def warn_of_limit(self, flag: str, which: str, limit: int | None, *, own_data: bool) -> None:
         """Warns that the limit of the run's validation holds for other data too, unless it was asked for."""
         if limit is not None and not own_data and self.parsed.origins[flag] == "default":

@@ -3,16 +3,21 @@
 import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from scena.backends.base import Arrays, backend
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
-from scena.data.sample import Batch, Sample
+from scena.data.sample import Arrays, Batch, Sample
 from scena.evaluation.evaluator import Evaluator, LAVCallback
+from scena.evaluation.measuring import MeasuredOutputs, MeasuredSteps, Measuring, OutputsOnly
 from scena.evaluation.params import LAVParams
-from scena.model.built import BuiltModel
 from scena.model.measures.bad_data import explaining_step
+from scena.prediction.runtimes.base import UnbuiltModel
+
+if TYPE_CHECKING:
+    from scena.model.built import BuiltModel
+    from scena.model.measures.given_outputs import GivenOutputs
 
 logger = logging.getLogger(__name__)
 
@@ -29,27 +34,64 @@ class LAV:
 
     Args:
         params: batch size, processes, device, eager mode.
-        built: the model with its weights loaded.
+        built: the model with its weights loaded, or opened by a runtime without Keras.
         evaluator: called with each post-processed sample.
     """
 
     callbacks: Sequence[LAVCallback] = ()
     """Called in every run; those of the scenario, unless others are set."""
+    network: "Callable[[], BuiltModel] | None" = None
+    """Builds the model in Keras, for losses and metrics of a model that another runtime opened."""
 
-    def __init__(self, params: LAVParams, built: BuiltModel, evaluator: Evaluator[Any] | None = None) -> None:
+    def __init__(
+        self, params: LAVParams, built: "BuiltModel | UnbuiltModel", evaluator: Evaluator[Any] | None = None
+    ) -> None:
         self.params = params
         self.built = built
         self.evaluator: Evaluator[Any] = evaluator if evaluator is not None else Evaluator(None)
         self.results: dict[str, Any] = {}
         """What the last validation found."""
         self._kept: list[tuple[DataGeneratorParams, DataPipeline]] = []
-        self._model = built.validation_model()
-        data = built.data
-        self._engine = backend().create_engine(
-            self._model, data.input_layer_specs(), data.target_layer_specs(), eager=params.run_eagerly
-        )
-        for line in self._model.measures.report_skipped():
+        if not isinstance(built, UnbuiltModel):
+            self._measuring  # noqa: B018  (a training creates its variables in this order)
+
+    @property
+    def measures(self) -> bool:
+        """Whether losses and metrics are computed."""
+        return not isinstance(self.built, UnbuiltModel) if self.params.metrics is None else self.params.metrics
+
+    @cached_property
+    def _measuring(self) -> Measuring:
+        built = self.built
+        if isinstance(built, UnbuiltModel):
+            if self.measures:
+                return MeasuredOutputs(built.runtime, lambda: self._network)
+            logger.info("Losses and metrics are skipped, because they need Keras; --lav.metrics computes them.")
+            return OutputsOnly(built.runtime)
+        if not self.measures:
+            return OutputsOnly.in_keras(built, eager=self.params.run_eagerly)
+        steps = MeasuredSteps(built, eager=self.params.run_eagerly)
+        for line in steps.model.measures.report_skipped():
             logger.info("%s", line)
+        return steps
+
+    @cached_property
+    def _network(self) -> "BuiltModel":
+        if not isinstance(self.built, UnbuiltModel):
+            return self.built
+        if self.network is None:
+            raise ValueError(
+                "Losses and metrics need the model in Keras; create the LAV with create_lav of the scenario."
+            )
+        return self.network()
+
+    def measures_of_vote(self, create_model: Callable[[Any], Any]) -> "GivenOutputs | None":
+        """Losses and metrics of outputs on which this model and others agreed; None if they are not computed."""
+        if not self.measures:
+            return None
+        from scena.model.measures.given_outputs import GivenOutputs
+
+        return GivenOutputs(create_model(self.built.data), self._network)
 
     def run(
         self,
@@ -122,16 +164,16 @@ class LAV:
 
     def retrace(self) -> None:
         """Compiles again, after a layer has got other tensors."""
-        self._engine.retrace()
+        self._measuring.retrace()
 
     def predict_batch(self, batch: Batch) -> Arrays:
         """The outputs of one batch; its losses and metrics are counted."""
         with explaining_step([batch], "LAV"):
-            return self._engine.evaluate(batch.inputs, batch.targets)
+            return self._measuring.predict(batch)
 
     def validate(self, predicted: Iterable[tuple[Batch, Arrays]]) -> Iterator[Sample]:
         """One validation: each sample after post-processing, once the evaluator has seen it. Sets `results` at its end."""
-        self._model.reset_metrics()
+        self._measuring.reset()
         post_proc = self.built.data.create_post_proc(PipelineMode.EVALUATION)
         with self.evaluator:
             for count, sample in enumerate(post_proc.apply(unbatched(predicted))):
@@ -139,9 +181,7 @@ class LAV:
                 if count < self.params.print_limit:
                     self.built.model._print_evaluate(sample, self.built.data, logger.info)
                 yield sample
-            measured = {name: float(value) for name, value in self._model.results().items()}
-            measured |= self._model.data_results()
-            self.results = {**measured, **self.evaluator.result()}
+            self.results = {**self._measuring.results(), **self.evaluator.result()}
 
     def extract_dump_data(self, sample: Sample) -> Sample:
         """What `--dump` keeps of a predicted sample: targets, outputs and meta. Override it to keep more or less."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import tee
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scena.backends.base import Arrays
 from scena.data.params import DataGeneratorParams, PipelineMode
-from scena.data.sample import Batch, Sample
+from scena.data.sample import Arrays, Batch, Sample
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.lav import LAV, Progress, counted, unbatched
-from scena.model.measures.voted import VotedMeasures
+
+if TYPE_CHECKING:
+    from scena.model.measures.given_outputs import GivenOutputs
 
 Vote = Callable[[list[Arrays]], Arrays]
 """Combines the outputs of the models on one batch."""
@@ -34,7 +35,7 @@ class MultiLAV:
         lavs: dict[str, LAV],
         vote: Vote | None = None,
         evaluator: Evaluator[Any] | None = None,
-        measures: VotedMeasures | None = None,
+        measures: "GivenOutputs | None" = None,
     ) -> None:
         if not lavs:
             raise ValueError("A MultiLAV needs at least one model. Received: none.")

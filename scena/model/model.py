@@ -3,22 +3,22 @@
 The compiled Keras model that runs a training step is in `training_model.py`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import keras
 from keras.src.utils.naming import to_snake_case
 
-from scena.data.sample import Sample
 from scena.errors import ModelError
 from scena.model.graph import GenericGraphBase, RootGraph, Tensors
 from scena.model.params import ModelBaseParams
+from scena.model.printing import PrintsDescription
 from scena.overriding import Overridable, OverridingError
 
 TModelParams = TypeVar("TModelParams", bound=ModelBaseParams)
 
 
-class ModelBase(Overridable, Generic[TModelParams]):
+class ModelBase(PrintsDescription, Overridable, Generic[TModelParams]):
     """Base of every model: name its `graph`, override `loss` and, as needed, the rest.
 
     Keras losses and metrics with state are created in `__init__` and used in `loss` and `metrics`.
@@ -124,15 +124,6 @@ class ModelBase(Overridable, Generic[TModelParams]):
     def _best_logging_settings(self) -> tuple[str, str]:
         """tfaip's name for `best`, as a method."""
         return self.best
-
-    def _print_evaluate(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        """Prints one predicted sample of a validation. The default prints the data's `describe`."""
-        if text := data.describe(sample):
-            print_fn(text)
-
-    def _print_prediction(self, sample: Sample, data: Any, print_fn: Callable[[str], None] = print) -> None:
-        """Prints one predicted sample of `scena predict`. The default prints the data's `describe_prediction`."""
-        print_fn(data.describe_prediction(sample))
 
     def export_graphs(self, inputs: Tensors, outputs: Tensors, targets: Tensors) -> dict[str, keras.Model]:
         """The graphs to export, by name; "default" is the one that predicts."""

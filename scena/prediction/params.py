@@ -12,9 +12,51 @@ Quantize = Literal["float16", "dynamic", "int8"]
 class RuntimeParams(Params, abstract=True):
     """What runs an exported model. Subclass it with `name="myruntime", builds=".myruntime:MyRuntime"` (a `Runtime`)."""
 
+    needs_keras: ClassVar[bool] = False
+    """Whether Keras and its backend are loaded, and devices selected, before the model is opened."""
+
 
 class KerasRuntimeParams(RuntimeParams, name="keras", builds=".runtimes.base:KerasRuntime"):
     """Keras, with the backend of `KERAS_BACKEND`."""
+
+    needs_keras = True
+
+
+class AutoRuntimeParams(RuntimeParams, name="auto", builds=".runtimes.base:KerasRuntime"):
+    """onnx, openvino or litert if the export has such a model that was verified and the CPU is used; else keras."""
+
+
+class ConvertedRuntimeParams(RuntimeParams, abstract=True):
+    """Runs what an export format wrote, on the CPU and without Keras. Subclass it as `RuntimeParams`, and name the format."""
+
+    threads: int | None = param(None, ge=1, help="threads of one call (default: one per core)")
+
+    def format(self) -> "ExportFormatParams":
+        """The format that wrote the model, with its options."""
+        raise NotImplementedError(f"{type(self).__name__} must name the format that it runs: override format().")
+
+
+class OnnxRuntimeParams(ConvertedRuntimeParams, name="onnx", builds=".runtimes.onnx:OnnxRuntime"):
+    """ONNX Runtime (extra 'onnx')."""
+
+    def format(self) -> "ExportFormatParams":
+        return OnnxParams()
+
+
+class OpenVINORuntimeParams(ConvertedRuntimeParams, name="openvino", builds=".runtimes.openvino:OpenVINORuntime"):
+    """OpenVINO (extra 'openvino')."""
+
+    def format(self) -> "ExportFormatParams":
+        return OpenVINOParams()
+
+
+class LiteRTRuntimeParams(ConvertedRuntimeParams, name="litert", builds=".runtimes.litert:LiteRTRuntime"):
+    """LiteRT (extra 'litert')."""
+
+    quantize: Quantize | None = param(None, help="the model that was quantized so (default: the one that was not)")
+
+    def format(self) -> "ExportFormatParams":
+        return LiteRTParams(quantize=self.quantize)
 
 
 class PredictorParams(Params, builds=".predictor:Predictor"):
@@ -22,7 +64,7 @@ class PredictorParams(Params, builds=".predictor:Predictor"):
 
     pipeline: DataPipelineParams = param(flat=True, help="how batches are made")
     device: DeviceParams = param(flat=True, help="what to compute on")
-    runtime: RuntimeParams = param(KerasRuntimeParams(), help="what runs the model")
+    runtime: RuntimeParams = param(AutoRuntimeParams(), help="what runs the model")
     run_eagerly: bool = param(False, help="run op by op, so that a debugger stops inside the model")
     include_targets: bool = param(False, help="keep the targets of the samples, where the data has them")
 
@@ -51,6 +93,12 @@ class SavedModelParams(ExportFormatParams, name="saved_model", builds=".formats.
 
 class OnnxParams(ExportFormatParams, name="onnx", builds=".formats.onnx:Onnx"):
     """ONNX (extra 'onnx')."""
+
+    backends = ("tensorflow",)
+
+
+class OpenVINOParams(ExportFormatParams, name="openvino", builds=".formats.openvino:OpenVINO"):
+    """OpenVINO's own format, by way of ONNX (extras 'onnx' and 'openvino')."""
 
     backends = ("tensorflow",)
 

@@ -15,10 +15,12 @@ from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.processor import steps_of
 from scena.data.sample import Arrays, Batch, Cursor, Sample
+from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator, split
 from scena.data.stages.mapping import MappingStep, apply_steps
 from scena.data.stages.rng import SampleRandom
 from scena.prediction.params import PredictorParams
+from scena.prediction.runtimes.base import UnbuiltModel
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -32,10 +34,10 @@ class Predictor:
 
     Args:
         params: batch size, device, what to keep.
-        built: the model with its weights loaded.
+        built: the model with its weights loaded, or opened by a runtime without Keras.
     """
 
-    def __init__(self, params: PredictorParams, built: "BuiltModel") -> None:
+    def __init__(self, params: PredictorParams, built: "BuiltModel | UnbuiltModel") -> None:
         self.params = params
         self.built = built
         self.mode = PipelineMode.EVALUATION if params.include_targets else PipelineMode.PREDICTION
@@ -43,7 +45,9 @@ class Predictor:
 
     @cached_property
     def engine(self) -> "PredictionEngine":
-        """What runs the model: the present Keras backend, unless `--predict.runtime` has opened the model elsewhere."""
+        """What runs the model: the runtime that opened it, or the present Keras backend."""
+        if isinstance(self.built, UnbuiltModel):
+            return self.built.runtime
         from scena.backends.base import backend
 
         specs = self.built.data.input_layer_specs()
@@ -53,6 +57,12 @@ class Predictor:
     def data(self) -> Any:
         """The data object: specs, processors, resources."""
         return self.built.data
+
+    def outputs(self) -> dict[str, ArraySpec]:
+        """The model's outputs by name; empty if the runtime does not know them."""
+        if isinstance(self.built, UnbuiltModel):
+            return self.built.runtime.outputs()
+        return {name: ArraySpec.of(tensor) for name, tensor in self.built.prediction_model.output.items()}
 
     def predict(self, source: DataGeneratorParams) -> Iterator[Sample]:
         """Predicts all samples of a source, pre- and post-processed."""

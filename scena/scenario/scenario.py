@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from scena.evaluation.multi import MultiLAV
     from scena.model.built import BuiltModel
     from scena.model.model import ModelBase
+    from scena.prediction.params import RuntimeParams
     from scena.prediction.predictor import Predictor
+    from scena.prediction.runtimes.base import UnbuiltModel
     from scena.prediction.voting import MultiModelPredictor, Voter
     from scena.scenario.stored import LoadedExport
     from scena.scenario.verifying import ExportCheck
@@ -336,9 +338,21 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         params = self.lav_params(pipeline=trainer_params.gen.val, print_limit=self.params.print_eval_limit)
         return self.create_lav_for(built, params)
 
-    def create_lav_for(self, built: "BuiltModel", params: LAVParams) -> "LAV":
-        """LAV of a model that is in memory, as during training."""
+    def create_lav_for(
+        self,
+        built: "BuiltModel | UnbuiltModel",
+        params: LAVParams,
+        network: "Callable[[], BuiltModel] | None" = None,
+    ) -> "LAV":
+        """LAV of a model that is in memory, as during training.
+
+        Args:
+            built: the model.
+            params: batch size and so on.
+            network: builds it in Keras, for losses and metrics of a model that another runtime opened.
+        """
         lav = self.lav_cls()(params, built, self.create_evaluator(built.data), **self.lav_kwargs(built.data))
+        lav.network = network
         lav.callbacks = [*lav.callbacks, *self.lav_callbacks()]
         return lav
 
@@ -359,8 +373,8 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         params = check(params or cls.lav_params())
         loaded = opened(export_dir, cls)
         tell_of_rules(loaded.rules, str(loaded.directory))
-        _select(params.device)
-        return loaded.scenario.create_lav_for(loaded.build(), params)
+        _select([loaded], params)
+        return loaded.scenario.create_lav_for(loaded.open(params), params, network=loaded.build)
 
     @classmethod
     def create_multi_lav(cls, export_dirs: Sequence[Export], params: LAVParams | None = None) -> "MultiLAV":
@@ -371,28 +385,30 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             params: batch size, device and so on.
         """
         from scena.data.params import PipelineMode
-        from scena.model.measures.voted import VotedMeasures
         from scena.prediction.voting import check_same_inputs
         from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.lav_params())
-        _select(params.device)
         exports = [opened(one, cls) for one in export_dirs]
+        _select(exports, params)
         compare_code(exports)
         for export in exports:
             tell_of_rules(export.rules, str(export.directory))
         check_same_inputs(exports, PipelineMode.EVALUATION)
-        lavs = {str(export.directory): export.scenario.create_lav_for(export.build(), params) for export in exports}
+        lavs = {
+            str(export.directory): export.scenario.create_lav_for(export.open(params), params, network=export.build)
+            for export in exports
+        }
+        scenario, first = exports[0].scenario, next(iter(lavs.values()))
         predictors = [
             export.scenario.create_predictor_for(lav.built, cls.predictor_params(run_eagerly=params.run_eagerly))
             for export, lav in zip(exports, lavs.values(), strict=True)
         ]
-        voter = exports[0].scenario.create_multi_predictor(predictors, cls.predictor_params())
-        scenario, data = exports[0].scenario, predictors[0].data
-        measures = VotedMeasures(scenario.create_model(data), predictors[0].built)
-        return cls.multi_lav_cls()(lavs, voter.vote, scenario.create_evaluator(data), measures)
+        voter = scenario.create_multi_predictor(predictors, cls.predictor_params())
+        evaluator = scenario.create_evaluator(first.built.data)
+        return cls.multi_lav_cls()(lavs, voter.vote, evaluator, first.measures_of_vote(scenario.create_model))
 
-    def create_predictor_for(self, built: "BuiltModel", params: PredictorParams) -> "Predictor":
+    def create_predictor_for(self, built: "BuiltModel | UnbuiltModel", params: PredictorParams) -> "Predictor":
         """A predictor of a model that is in memory."""
         return self.predictor_cls()(params, built, **self.predictor_kwargs(built.data))
 
@@ -402,28 +418,30 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         export_dir: "Export | Sequence[Export]",
         params: PredictorParams | None = None,
         *,
-        runtime: str | None = None,
+        runtime: "str | RuntimeParams | None" = None,
     ) -> "Predictor":
         """A predictor of one exported model, or of several that vote.
 
         Args:
             export_dir: a run's `best` or `export` directory, or several of them.
             params: batch size, device and so on.
-            runtime: the name of what runs the model, instead of `params.runtime`.
+            runtime: what runs the model (a name: keras, onnx, openvino, litert or auto), instead of `params.runtime`.
         """
         from scena.data.params import PipelineMode
         from scena.prediction.voting import check_same_inputs
         from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.predictor_params())
-        if runtime is not None:
+        if isinstance(runtime, str):
             params = build({**to_raw(params), "runtime": {"class": runtime}}, type(params))
-        _select(params.device)
+        elif runtime is not None:
+            params = params.replace(runtime=runtime)
         single = isinstance(export_dir, str) or not isinstance(export_dir, Sequence)
         several: Any = [export_dir] if single else export_dir
         exports = [opened(one, cls) for one in several]
         compare_code(exports)
-        predictors = [export.create_predictor(params) for export in exports]
+        _select(exports, params)
+        predictors = [export.scenario.create_predictor_for(export.open(params), params) for export in exports]
         if single:
             return predictors[0]
         check_same_inputs(exports, PipelineMode.PREDICTION)
@@ -446,7 +464,9 @@ class Scenario(ScenarioBase[ScenarioBaseParams[TData, TModel], TPipelines], Gene
     """A scenario without parameters of its own beside data and model: `class Digits(Scenario[DataParams, ModelParams, Pipelines])`."""
 
 
-def _select(device: Any) -> None:
-    from scena.backends.base import backend
+def _select(exports: "Sequence[LoadedExport]", params: PredictorParams | LAVParams) -> None:
+    """Selects the devices of Keras, if it is needed for one of the models."""
+    if any(export.needs_keras(params) for export in exports):
+        from scena.backends.base import backend
 
-    backend().select_devices(device)
+        backend().select_devices(params.device)

@@ -29,9 +29,10 @@ from scena.storage.code_fingerprints import (
 from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, RESOURCES, model_file
 
 if TYPE_CHECKING:
+    from scena.evaluation.params import LAVParams
     from scena.model.built import BuiltModel
-    from scena.prediction.params import PredictorParams
-    from scena.prediction.predictor import Predictor
+    from scena.prediction.params import PredictorParams, RuntimeParams
+    from scena.prediction.runtimes.base import UnbuiltModel
 
 logger = logging.getLogger(__name__)
 
@@ -207,6 +208,7 @@ class LoadedExport:
     """Whether a difference between that code and today's has been reported, or does not matter."""
     rules: Any = None
     """The version of the rules by which the run chose its samples."""
+    _chosen: "tuple[Any, RuntimeParams] | None" = None
 
     def build(self) -> "BuiltModel":
         """Creates the model and loads its weights; warns if the code has changed."""
@@ -215,18 +217,32 @@ class LoadedExport:
         built.load(self.directory)
         return built
 
-    def create_predictor(self, params: "PredictorParams") -> "Predictor":
-        """The predictor of this model in the runtime of its parameters.
+    def runtime(self, params: "PredictorParams | LAVParams") -> "RuntimeParams":
+        """What will run this model: the runtime of these parameters, or what its `auto` stands for."""
+        asked = (params.runtime, params.device, params.run_eagerly)
+        if self._chosen is None or self._chosen[0] != asked:
+            from scena.prediction.runtimes.converted import chosen
+
+            self._chosen = asked, chosen(params.runtime, self.directory, params.device, eager=params.run_eagerly)
+        return self._chosen[1]
+
+    def needs_keras(self, params: "PredictorParams | LAVParams") -> bool:
+        """Whether Keras runs this model, or computes its losses and metrics."""
+        return self.runtime(params).needs_keras or bool(getattr(params, "metrics", False))
+
+    def open(self, params: "PredictorParams | LAVParams") -> "BuiltModel | UnbuiltModel":
+        """The model in the runtime of these parameters; warns if the code has changed.
 
         Raises:
-            ScenarioError: the runtime's model takes inputs that the scenario's data does not have.
+            ScenarioError: the runtime has no model here, or it takes inputs that the scenario's data does not have.
         """
         from scena.prediction.runtimes.base import Runtime, UnbuiltModel
 
-        runtime: Runtime = params.runtime.create(self)
+        compare_code([self])
+        runtime: Runtime = self.runtime(params).create(self)
         built = runtime.build()
         if built is not None:
-            return self.scenario.create_predictor_for(built, params)
+            return built
         data = self.scenario.create_data()
         there = data.input_layer_specs()
         if missing := [name for name in runtime.inputs() if name not in there]:
@@ -234,10 +250,7 @@ class LoadedExport:
                 f"The model that {type(runtime).__name__} opened in {self.directory} takes the input {missing[0]!r}, and the data has "
                 f"{', '.join(there)}."
             )
-        unbuilt: Any = UnbuiltModel(data, self.scenario.create_model(data))
-        predictor = self.scenario.create_predictor_for(unbuilt, params)
-        predictor.engine = runtime
-        return predictor
+        return UnbuiltModel(data, runtime, lambda: self.scenario.create_model(data))
 
 
 def opened(export: Any, scenario: AnyScenario) -> LoadedExport:

@@ -59,6 +59,12 @@ def file_checksum(path: Path) -> str:
     return f"{crc:08x}"
 
 
+def known_checksum(path: Path) -> str:
+    """The checksum of a file that is there: that of the manifest beside it, computed only if it has none."""
+    found = _stored(path.parent, strict=False).get(path.name, [])
+    return found[0] if len(found) == 1 else file_checksum(path)
+
+
 def json_checksum(value: dict[str, Any]) -> str:
     """The checksum of a JSON object whatever its layout, without the entry that holds it."""
     rest = {key: item for key, item in value.items() if key != IN_JSON}

@@ -38,6 +38,8 @@ EXPORT_FILE = "scenario.json"
 LAYERS_FILE = "layers.safetensors"
 """What layers keep beside their weights."""
 RESOURCES = "resources"
+CONVERTED_FILE = "converted.json"
+"""Which models of other formats are there, and how they were verified."""
 
 # In each of them
 MANIFEST = "checksums.json"

@@ -7,8 +7,7 @@ from scena.commands.model_command import ModelCommand, ModelOptions
 from scena.commands.output import make_folder
 from scena.data.params import DataGeneratorParams
 from scena.errors import ScenarioError
-from scena.params import Params, ParamsError, param, parse, take_part
-from scena.params.declare import short_name
+from scena.params import Params, ParamsError, param, parse, short_name, subclasses, take_part
 from scena.prediction.params import ExportFormatParams, Quantize
 
 if TYPE_CHECKING:
@@ -82,7 +81,8 @@ def _formats(formats: list[ExportFormatParams], options: ConvertOptions) -> list
     """The formats with the options that are common to several, once it is known that each can be written here."""
     names = [short_name(type(form)) for form in formats]
     if not formats:
-        raise ParamsError("--format is required: saved_model, onnx, litert or tensorrt, or several of them")
+        known = [short_name(cls) for cls in subclasses(ExportFormatParams)]
+        raise ParamsError(f"--format is required: {', '.join(known[:-1])} or {known[-1]}, or several of them")
     for name in ("quantize", "length"):
         value = getattr(options, name)
         able = [form for form in formats if name in type(form).__params__]

@@ -81,7 +81,7 @@ class Lav(ModelCommand):
         check_file("--dump", options.dump)
         check_plot(options.plot)
         try_data(source, PipelineMode.EVALUATION, params.device)
-        self.start()
+        self.start_for(params)
         own_data = source == self.pipelines.val_gen()
         self.warn_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
         report = _new_report(options.report, exports, source) if options.report is not None else None

@@ -55,7 +55,7 @@ class Predict(ModelCommand):
         if source is None:
             raise ScenarioError("There is nothing to predict; name the data with --data.")
         try_data(source, PipelineMode.PREDICTION, params.device)
-        self.start()
+        self.start_for(params)
         predictor = self.scenario.create_predictor(self.exports if len(self.exports) > 1 else self.exports[0], params)
         pipeline = predictor.create_pipeline(source)
         limit = params.pipeline.limit

@@ -7,7 +7,7 @@ from scena.commands.model_command import ModelCommand, ModelsOptions, model_fact
 from scena.data.params import DataPipelineParams
 from scena.errors import ScenaError
 from scena.params import Params, ParamsError, param
-from scena.prediction.params import ServeParams
+from scena.prediction.params import AutoRuntimeParams, RuntimeParams, ServeParams
 
 
 class ServeRoot(Params):
@@ -15,6 +15,7 @@ class ServeRoot(Params):
 
     serve: ServeParams = param(inline=True, help="where the service listens, and what it accepts")
     device: DeviceParams = param(help="what to compute on")
+    runtime: RuntimeParams = param(AutoRuntimeParams(), help="what runs the model")
 
 
 class Serve(ModelCommand):
@@ -34,17 +35,19 @@ class Serve(ModelCommand):
         name = params.name or self.scenario.__name__.removesuffix("Scenario").lower() or "model"
         if not re.fullmatch(r"[\w.-]+", name):
             raise ParamsError(f"--name may hold letters, digits, '.', '-' and '_'. Received: {name!r}")
-        self.start()
+        pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
+        predicting = self.scenario.predictor_params(
+            pipeline=pipeline, device=self.params.device, runtime=self.params.runtime
+        )
+        self.start_for(predicting)
         try:
             from scena.prediction.serving.server import serve
             from scena.prediction.serving.signature import ServedModel
         except ImportError as error:
             raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
 
-        pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
         predictor = self.scenario.create_predictor(
-            self.exports if len(self.exports) > 1 else self.exports[0],
-            self.scenario.predictor_params(pipeline=pipeline, device=self.params.device),
+            self.exports if len(self.exports) > 1 else self.exports[0], predicting
         )
         # the evaluator knows the names of the classes, for reports
         evaluator = self.exports[0].scenario.create_evaluator(predictor.data)

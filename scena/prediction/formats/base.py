@@ -26,6 +26,8 @@ class ExportFormat:
         params: the options of the format.
     """
 
+    package = ""
+    """The package that runs what was written; its version is noted."""
     one_by_one = False
     """Whether what was written last takes one sample at a time."""
 
@@ -41,6 +43,15 @@ class ExportFormat:
         raise NotImplementedError(
             f"{type(self).__name__} must say what its files are called: override file_name(suffix)."
         )
+
+    def versions(self) -> dict[str, str]:
+        """The version of what ran the comparison."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return {self.package: version(self.package)} if self.package else {}
+        except PackageNotFoundError:
+            return {}
 
     def inputs(self, graph: "keras.Model", inputs: Arrays, padding: dict[str, object]) -> Arrays:
         """The inputs that the format is compared on; default: those of the pipeline."""

@@ -8,12 +8,16 @@ import keras
 import numpy as np
 
 from scena.backends.selection import load_keras, only_with
+from scena.data.spec import ArraySpec
 from scena.errors import ConversionError
+from scena.model.printing import prints_itself
 from scena.params.declare import short_name
+from scena.prediction.converted import ConvertedModel, Described, note_converted, source_of
 from scena.prediction.formats.base import Arrays, ExportFormat, Run, difference
 from scena.prediction.params import ExportFormatParams
 from scena.storage.checksums import add_checksums, tree_checksums
 from scena.storage.durable import put_in_place, sync_tree
+from scena.storage.run_layout import EXPORT_FILE
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
@@ -30,8 +34,13 @@ class Conversion(NamedTuple):
 
 
 class Converter:
-    """Converts the graphs of a model. `inputs` is a batch of real samples for the check; `tolerance` is what the format says,
-    unless it is given.
+    """Converts the graphs of a model.
+
+    Args:
+        built: the model, with the weights of the export.
+        directory: where to write. If it is the export itself, what was measured is noted there, and runtimes may use the result.
+        inputs: a batch of real samples for the check.
+        tolerance: how far outputs may be apart; default: what the format allows.
     """
 
     def __init__(self, built: "BuiltModel", directory: Path, inputs: Arrays, *, tolerance: float | None = None) -> None:
@@ -50,13 +59,10 @@ class Converter:
             raise only_with(params.backends, f"--format {short_name(type(params))}")
         form: ExportFormat = params.create()
         tolerance = params.tolerance() if self.tolerance is None else self.tolerance
-        return [
-            self._convert(form, graph, "" if name == "default" else f"_{name}", tolerance)
-            for name, graph in self.built.graphs.items()
-        ]
+        return [self._convert(form, name, graph, tolerance) for name, graph in self.built.graphs.items()]
 
-    def _convert(self, form: ExportFormat, graph: keras.Model, suffix: str, tolerance: float) -> Conversion:
-        name = form.file_name(suffix)
+    def _convert(self, form: ExportFormat, graph_name: str, graph: keras.Model, tolerance: float) -> Conversion:
+        name = form.file_name("" if graph_name == "default" else f"_{graph_name}")
         keys = graph.input if isinstance(graph.input, dict) else [tensor.name for tensor in graph.inputs]
         inputs = form.inputs(graph, {key: self.inputs[key] for key in keys}, self.built.data.padding_values())
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -71,13 +77,40 @@ class Converter:
                     f"the tolerance of {tolerance:g}. It was not kept. (--tolerance allows more.)"
                 )
             target = self.directory / name
-            add_checksums(self.directory, tree_checksums(path, Path(folder)), instead_of=[name])
+            files = tree_checksums(path, Path(folder))
+            add_checksums(self.directory, files, instead_of=[name])
             if path.is_dir():
                 sync_tree(path)
                 put_in_place(path, target)
             else:
                 path.replace(target)
-        return Conversion(target, differences, tolerance, len(next(iter(inputs.values()))))
+        done = Conversion(target, differences, tolerance, len(next(iter(inputs.values()))))
+        if (self.directory / EXPORT_FILE).is_file():
+            note_converted(self.directory, name, self._record(form, graph_name, graph, done, files))
+        return done
+
+    def _record(
+        self, form: ExportFormat, graph_name: str, graph: keras.Model, done: Conversion, files: dict[str, str]
+    ) -> ConvertedModel:
+        inputs = graph.input if isinstance(graph.input, dict) else {tensor.name: tensor for tensor in graph.inputs}
+        padding = {name: np.asarray(value) for name, value in self.built.data.padding_values().items()}
+        return ConvertedModel(
+            format=short_name(type(form.params)),
+            graph=graph_name,
+            files=files,
+            source=source_of(self.directory, graph_name),
+            inputs={name: Described.of(ArraySpec.of(tensor)) for name, tensor in inputs.items()},
+            outputs={name: Described.of(ArraySpec.of(tensor)) for name, tensor in graph.output.items()},
+            differences=done.differences,
+            tolerance=done.tolerance,
+            samples=done.samples,
+            padding={
+                name: value.item() for name, value in padding.items() if name in inputs and value.dtype.kind in "iuf"
+            },
+            one_by_one=form.one_by_one,
+            model_prints=prints_itself(self.built.model),
+            versions=form.versions(),
+        )
 
 
 def compare(graph: keras.Model, converted: Run, inputs: Arrays, *, one_by_one: bool = False) -> dict[str, float]:

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 class LiteRT(ExportFormat):
     """Writes one LiteRT file for each graph."""
 
+    package = "ai-edge-litert"
+
     params: LiteRTParams
 
     def file_name(self, suffix: str) -> str:
@@ -122,16 +124,20 @@ def _reason(error: Exception) -> str:
 
 def open_litert(path: Path) -> Run:
     """The model of a file."""
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError as error:
-        raise ConversionError("Checking a LiteRT file needs more packages: pip install 'scena[litert]'.") from error
     with quiet():
-        interpreter = Interpreter(model_path=str(path))
-        runner = interpreter.get_signature_runner("serving_default")
+        runner = open_interpreter(path).get_signature_runner("serving_default")
 
     def run(inputs: Arrays) -> Arrays:
         with quiet():
             return dict(runner(**inputs))
 
     return run
+
+
+def open_interpreter(path: Path, threads: int | None = None) -> Any:
+    """The interpreter of a file."""
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError as error:
+        raise ConversionError("Running a LiteRT file needs more packages: pip install 'scena[litert]'.") from error
+    return Interpreter(model_path=str(path), num_threads=threads)

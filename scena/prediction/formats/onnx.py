@@ -26,6 +26,8 @@ INSTEAD = (
 class Onnx(ExportFormat):
     """Writes one ONNX file for each graph."""
 
+    package = "onnxruntime"
+
     def file_name(self, suffix: str) -> str:
         return f"model{suffix}.onnx"
 
@@ -59,16 +61,22 @@ def write_onnx(graph: "keras.Model", path: Path) -> None:
 def open_onnx(path: Path) -> Run:
     """The model of a file, on the CPU."""
     try:
-        import onnxruntime
+        return _runner(open_session(path))
     except ImportError as error:
         raise ConversionError("Checking an ONNX file needs onnxruntime: pip install 'scena[onnx]'.") from error
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise ConversionError(f"onnxruntime cannot load the converted model: {first_line(error)[:300]}") from error
-    return _runner(session)
+
+
+def open_session(path: Path, threads: int | None = None) -> Any:
+    """The session of a file, on the CPU."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _runner(session: Any) -> Run:
@@ -78,6 +86,8 @@ def _runner(session: Any) -> Run:
 
 class TensorRT(ExportFormat):
     """Writes a folder with an ONNX file and its engines for each graph. Engines fit the kind of GPU they were built on."""
+
+    package = "onnxruntime-gpu"
 
     def file_name(self, suffix: str) -> str:
         return f"tensorrt{suffix}"

@@ -23,6 +23,8 @@ JAX_PLATFORMS = ("cpu", "cuda")
 class SavedModel(ExportFormat):
     """Writes a folder for each graph."""
 
+    package = "tensorflow"
+
     def file_name(self, suffix: str) -> str:
         return f"saved_model{suffix}"
 

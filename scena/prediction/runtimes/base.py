@@ -1,10 +1,14 @@
 """`Runtime`: opens an exported model and predicts with it, batch by batch."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from scena.data.spec import ArraySpec
+from scena.model.printing import PrintsDescription
 
 if TYPE_CHECKING:
     from scena.data.database import DataBase
@@ -31,8 +35,8 @@ class Runtime:
         export: the export; `export.directory` has its files.
     """
 
-    tolerance = 1e-4
-    """How far outputs may be from those of Keras."""
+    model_prints = True
+    """Whether predictions are printed by the scenario's model, which needs Keras; else by its data."""
 
     def __init__(self, params: Any, export: Export) -> None:
         self.params = params
@@ -42,12 +46,16 @@ class Runtime:
         """The names of the inputs that the model takes."""
         raise NotImplementedError(f"{type(self).__name__} must say what its model takes: override inputs().")
 
+    def outputs(self) -> dict[str, ArraySpec]:
+        """The outputs by name, for the pages of a service; default: unknown."""
+        return {}
+
     def predict(self, inputs: Arrays) -> Arrays:
         """The named outputs of one batch."""
         raise NotImplementedError(f"{type(self).__name__} must run the model: override predict(inputs).")
 
     def build(self) -> "BuiltModel | None":
-        """The model in Keras, for runtimes that need it; others leave it out, and no network is built."""
+        """The model in Keras, for runtimes that need it; others return None, and no network is built."""
         return None
 
 
@@ -58,9 +66,26 @@ class KerasRuntime(Runtime):
         return self.export.build()
 
 
-@dataclass
 class UnbuiltModel:
-    """What a predictor needs beside a runtime: the data, and the model that prints predictions. There is no network."""
+    """What predictors and LAV need beside a runtime. There is no network.
 
-    data: "DataBase[Any]"
-    model: "ModelBase[Any]"
+    Args:
+        data: the scenario's data.
+        runtime: what runs the model.
+        create_model: creates the scenario's model, which needs Keras.
+    """
+
+    def __init__(self, data: "DataBase[Any]", runtime: Runtime, create_model: "Callable[[], ModelBase[Any]]") -> None:
+        self.data = data
+        self.runtime = runtime
+        self._create_model = create_model
+
+    @cached_property
+    def model(self) -> "ModelBase[Any] | PrintsDescription":
+        """What prints predictions: the scenario's model if it has its own way, else the data's description."""
+        return self._create_model() if self.runtime.model_prints else PrintsDescription()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"There is no network, and no {name!r}: {type(self.runtime).__name__} runs the model. Choose the runtime keras."
+        )

@@ -19,7 +19,6 @@ from starlette.types import Receive, Scope, Send
 
 from scena import __version__
 from scena.data.sample import Sample
-from scena.data.spec import ArraySpec
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
@@ -56,11 +55,9 @@ class Service:
         self.predictor = predictor
         self.params = params
         self.address = f"/v1/models/{model.name}:predict"
-        network = getattr(predictor.built, "prediction_model", None)  # another runtime than Keras has none
-        outputs = network.output if network is not None else {}
         self.signature = Signature(
             predictor.data.input_layer_specs(),
-            {name: ArraySpec.of(tensor) for name, tensor in outputs.items()},
+            predictor.outputs(),
             self.class_names,
             predictor.reads_files,
         )

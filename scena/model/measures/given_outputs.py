@@ -1,4 +1,4 @@
-"""Losses and metrics of outputs that several models agreed on, rather than of one network."""
+"""Losses and metrics of given outputs: those that several models agreed on, or that another runtime than Keras computed."""
 
 import logging
 from typing import Any
@@ -16,17 +16,19 @@ logger = logging.getLogger(__name__)
 Arrays = dict[str, np.ndarray]
 
 
-class VotedMeasures:
-    """Applies a model's `loss` and `metrics` to given outputs; without penalties on weights.
+class GivenOutputs:
+    """Applies a model's `loss` and `metrics` to given outputs.
 
     Args:
         model: a model of its own, since Keras metrics keep their state in it.
         built: one of the networks, for its inputs, targets and `pre_proc_targets`.
+        penalties: whether penalties on the weights of this network count. A vote has none.
     """
 
-    def __init__(self, model: ModelBase[Any], built: BuiltModel) -> None:
+    def __init__(self, model: ModelBase[Any], built: BuiltModel, *, penalties: bool = False) -> None:
         self._model = model
         self._built = built
+        self._penalties = penalties
         self._measuring: TrainingModel | None = None
         self._failed = False
 
@@ -48,31 +50,35 @@ class VotedMeasures:
                 x={"inputs": tensors[0], "targets": tensors[1]}, y_pred=tensors[2], training=False
             )
 
-    def results(self) -> dict[str, float]:
+    def results(self) -> dict[str, Any]:
         """The running values by name."""
         if self._measuring is None:
             return {}
-        return {name: float(value) for name, value in self._measuring.results().items()}
+        measured: dict[str, Any] = {name: float(value) for name, value in self._measuring.results().items()}
+        return measured | self._measuring.data_results()
 
     def _create(self, outputs: Arrays) -> None:
         built = self._built
-        voted = {
+        given = {
             name: keras.KerasTensor((None, *value.shape[1:]), keras.backend.standardize_dtype(value.dtype))
             for name, value in outputs.items()
         }
         try:
-            self._measuring = _Measuring(
-                self._model, built.root, built.inputs, built.targets, prediction=True, outputs=voted, name="voted"
+            kind = TrainingModel if self._penalties else _WithoutPenalties
+            self._measuring = kind(
+                self._model, built.root, built.inputs, built.targets, prediction=True, outputs=given, name="given"
             )
         except ModelError as error:  # a vote may turn outputs into something else, which only an evaluator understands
+            if self._penalties:
+                raise
             self._failed = True
             logger.info("The vote has no losses and metrics: %s", error)
             return
-        for line in self._measuring.measures.report_skipped("the vote"):
+        for line in self._measuring.measures.report_skipped(*([] if self._penalties else ["the vote"])):
             logger.info("%s", line)
 
 
-class _Measuring(TrainingModel):
+class _WithoutPenalties(TrainingModel):
     @property
     def losses(self) -> list[Any]:
         """None: they would be those of the first network."""

@@ -1,0 +1,117 @@
+"""How LAV runs a model and measures its losses and metrics: in Keras, both in one compiled step; elsewhere, on the outputs of a runtime."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from scena.data.sample import Arrays, Batch
+
+if TYPE_CHECKING:
+    from scena.backends.base import PredictionEngine
+    from scena.model.built import BuiltModel
+    from scena.model.measures.given_outputs import GivenOutputs
+
+
+class Measuring(Protocol):
+    """Predicts batches, and counts losses and metrics."""
+
+    def predict(self, batch: Batch) -> Arrays:
+        """The outputs of one batch, which is counted."""
+
+    def reset(self) -> None:
+        """Starts a validation."""
+
+    def results(self) -> dict[str, Any]:
+        """Losses and metrics of the batches since then."""
+
+    def retrace(self) -> None:
+        """Compiles again, because a layer has replaced tensors."""
+
+
+class OutputsOnly:
+    """Predicts without losses and metrics, and without targets."""
+
+    def __init__(self, engine: "PredictionEngine") -> None:
+        self._engine = engine
+
+    @classmethod
+    def in_keras(cls, built: "BuiltModel", *, eager: bool) -> Self:
+        """Predicts in Keras."""
+        from scena.backends.base import backend
+
+        specs = built.data.input_layer_specs()
+        return cls(backend().create_prediction_engine(built.prediction_model, specs, eager=eager))
+
+    def predict(self, batch: Batch) -> Arrays:
+        return self._engine.predict(batch.inputs)
+
+    def reset(self) -> None:
+        pass
+
+    def results(self) -> dict[str, Any]:
+        return {}
+
+    def retrace(self) -> None:
+        pass
+
+
+class MeasuredOutputs(OutputsOnly):
+    """Predicts in a runtime, and computes losses and metrics of its outputs in Keras.
+
+    Args:
+        engine: the runtime.
+        network: builds the model in Keras.
+    """
+
+    def __init__(self, engine: "PredictionEngine", network: "Callable[[], BuiltModel]") -> None:
+        super().__init__(engine)
+        self._network = network
+
+    @cached_property
+    def _measures(self) -> "GivenOutputs":
+        from scena.model.measures.given_outputs import GivenOutputs
+
+        built = self._network()
+        return GivenOutputs(built.model, built, penalties=True)
+
+    def predict(self, batch: Batch) -> Arrays:
+        outputs = super().predict(batch)
+        self._measures.count(batch.inputs, batch.targets, outputs)
+        return outputs
+
+    def reset(self) -> None:
+        self._measures.reset()
+
+    def results(self) -> dict[str, Any]:
+        return self._measures.results()
+
+
+class MeasuredSteps:
+    """Predicts and measures in one step of Keras.
+
+    Args:
+        built: the model in Keras.
+        eager: run op by op.
+    """
+
+    def __init__(self, built: "BuiltModel", *, eager: bool) -> None:
+        from scena.backends.base import backend
+
+        self.model = built.validation_model()
+        data = built.data
+        self._engine = backend().create_engine(
+            self.model, data.input_layer_specs(), data.target_layer_specs(), eager=eager
+        )
+
+    def predict(self, batch: Batch) -> Arrays:
+        return self._engine.evaluate(batch.inputs, batch.targets)
+
+    def reset(self) -> None:
+        self.model.reset_metrics()
+
+    def results(self) -> dict[str, Any]:
+        measured: dict[str, Any] = {name: float(value) for name, value in self.model.results().items()}
+        return measured | self.model.data_results()
+
+    def retrace(self) -> None:
+        self._engine.retrace()
