@@ -124,6 +124,15 @@ def find_verified(directory: Path, form: ExportFormatParams) -> tuple[Path, Conv
     return path, model
 
 
+def is_verified(directory: Path, form: ExportFormatParams) -> bool:
+    """Whether an export has a model in this format that can be trusted."""
+    try:
+        find_verified(directory, form)
+    except ScenarioError:
+        return False
+    return True
+
+
 def _flags(form: ExportFormatParams) -> Iterator[Any]:
     from scena.params import short_name
 

@@ -4,7 +4,8 @@ from typing import ClassVar, Literal
 
 from scena.backends.params import DeviceParams
 from scena.data.params import DataPipelineParams
-from scena.params import Params, param
+from scena.errors import ConversionError
+from scena.params import Params, param, short_name
 
 Quantize = Literal["float16", "dynamic", "int8"]
 
@@ -83,8 +84,17 @@ class ExportFormatParams(Params, abstract=True):
         """How far outputs may be from the original's, unless a user allows more."""
         return 1e-4
 
+    packages: ClassVar[tuple[str, ...]] = ()
+    """What writes and runs it beside Keras; the modules that `check_ready` looks for."""
+
     def check_ready(self) -> None:
         """Raises ConversionError if this machine cannot write or run the format; called before anything is loaded."""
+        from importlib.util import find_spec
+
+        for package in self.packages:
+            if find_spec(package) is None:
+                name = short_name(type(self))
+                raise ConversionError(f"The format {name} needs {package}: pip install 'scena[{name}]'.")
 
 
 class SavedModelParams(ExportFormatParams, name="saved_model", builds=".formats.saved_model:SavedModel"):
@@ -95,12 +105,14 @@ class OnnxParams(ExportFormatParams, name="onnx", builds=".formats.onnx:Onnx"):
     """ONNX (extra 'onnx')."""
 
     backends = ("tensorflow",)
+    packages = ("tf2onnx", "onnxruntime")
 
 
 class OpenVINOParams(ExportFormatParams, name="openvino", builds=".formats.openvino:OpenVINO"):
-    """OpenVINO's own format, by way of ONNX (extras 'onnx' and 'openvino')."""
+    """OpenVINO's own format, by way of ONNX (extra 'openvino')."""
 
     backends = ("tensorflow",)
+    packages = ("tf2onnx", "openvino")
 
 
 class LiteRTParams(ExportFormatParams, name="litert", builds=".formats.litert:LiteRT"):
@@ -110,6 +122,7 @@ class LiteRTParams(ExportFormatParams, name="litert", builds=".formats.litert:Li
     length: int | None = param(None, ge=1, help="the fixed size of variable axes")
 
     backends = ("tensorflow",)
+    packages = ("ai_edge_litert",)
 
     def tolerance(self) -> float:
         return {None: 1e-4, "float16": 1e-2, "dynamic": 0.05, "int8": 0.1}[self.quantize]

@@ -3,7 +3,7 @@
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from scena.data.resource import export_resources
 from scena.errors import ConversionError, ScenarioError
 from scena.model.state.archive import write_layer_file
+from scena.params import short_name
+from scena.prediction.converted import is_verified
 from scena.scenario.stored import ExportParams, describe, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import put_in_place, replace_directory, sync_tree
@@ -18,7 +20,9 @@ from scena.storage.run_layout import EXPORT_FILE, MANIFEST, model_file
 from scena.storage.run_layout import saved_model as saved_model_folder
 
 if TYPE_CHECKING:
+    from scena.data.sample import Arrays
     from scena.model.built import BuiltModel
+    from scena.prediction.params import ExportFormatParams
     from scena.scenario.scenario import ScenarioBase
     from scena.scenario.stored import LoadedExport
 
@@ -95,15 +99,41 @@ def _write_saved_models(aside: Path, built: "BuiltModel", directory: Path) -> No
         logger.warning("%s has no SavedModel. %s", directory, error)
 
 
-def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None) -> None:
-    """Adds the SavedModel of the weights that are stored there; the weights in memory stay as they are."""
-    if not (directory / EXPORT_FILE).is_file() or (directory / saved_model_folder()).exists():
+def complete_export(
+    built: "BuiltModel",
+    directory: Path,
+    check: Callable[[Path], None] | None = None,
+    formats: "Sequence[ExportFormatParams]" = (),
+    inputs: "Callable[[], Arrays] | None" = None,
+) -> None:
+    """Adds what an export lacks, made of the weights that are stored there; the weights in memory stay as they are.
+
+    Args:
+        built: the model.
+        directory: the export.
+        check: called with the directory of the SavedModels before they are put in place.
+        formats: the formats to convert it to, beside the SavedModel.
+        inputs: gives a batch of real samples, to verify these.
+    """
+    lacks_saved_model = not (directory / saved_model_folder()).exists()
+    lacking = [form for form in formats if not is_verified(directory, form)]
+    if not (directory / EXPORT_FILE).is_file() or not (lacks_saved_model or lacking):
         return
-    aside = directory.with_name(f".{directory.name}.saved_model")
-    shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here
     now = built.snapshot()
     try:
         built.load(directory)
+        if lacks_saved_model:
+            _add_saved_models(built, directory, check)
+        if lacking and inputs is not None:
+            _add_formats(built, directory, lacking, inputs())
+    finally:
+        now.put_back()
+
+
+def _add_saved_models(built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None) -> None:
+    aside = directory.with_name(f".{directory.name}.saved_model")
+    shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here
+    try:
         aside.mkdir()
         _write_saved_models(aside, built, directory)
         if check is not None:
@@ -115,7 +145,23 @@ def complete_export(built: "BuiltModel", directory: Path, check: Callable[[Path]
             put_in_place(path, directory / path.name)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-        now.put_back()
+
+
+def _add_formats(
+    built: "BuiltModel", directory: Path, formats: "Sequence[ExportFormatParams]", inputs: "Arrays"
+) -> None:
+    """Converts an export. A training must not fail at its end because a graph cannot be converted: it can be done later."""
+    from scena.prediction.formats.conversion import Converter
+
+    converter = Converter(built, directory, inputs)
+    for form in formats:
+        name = short_name(type(form))
+        try:
+            for found in converter.convert(form):
+                worst = max(found.differences.values(), default=0.0)
+                logger.info("Added %s: it differs by %.2g (tolerance %g)", found.path, worst, found.tolerance)
+        except ConversionError as error:
+            logger.warning("%s was not converted to %s. %s", directory, name, error)
 
 
 def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None:

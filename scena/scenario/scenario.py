@@ -23,12 +23,13 @@ from scena.training.pipelines import TrainerPipelineParamsBase
 
 if TYPE_CHECKING:
     from scena.data.database import DataBase
+    from scena.data.sample import Arrays
     from scena.evaluation.evaluator import Evaluator, LAVCallback
     from scena.evaluation.lav import LAV
     from scena.evaluation.multi import MultiLAV
     from scena.model.built import BuiltModel
     from scena.model.model import ModelBase
-    from scena.prediction.params import RuntimeParams
+    from scena.prediction.params import ExportFormatParams, RuntimeParams
     from scena.prediction.predictor import Predictor
     from scena.prediction.runtimes.base import UnbuiltModel
     from scena.prediction.voting import MultiModelPredictor, Voter
@@ -302,12 +303,17 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         return fingerprint(type(self).__module__, modules_of(params))
 
     def complete_export(
-        self, built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None = None
+        self,
+        built: "BuiltModel",
+        directory: Path,
+        check: Callable[[Path], None] | None = None,
+        formats: "Sequence[ExportFormatParams]" = (),
+        inputs: "Callable[[], Arrays] | None" = None,
     ) -> None:
-        """Adds the SavedModel to an export that was written without it; meanwhile the model in memory has the export's weights."""
+        """Adds what an export lacks: the SavedModel, and the model in other formats, verified on `inputs`."""
         from scena.scenario.exporting import complete_export
 
-        complete_export(built, directory, check)
+        complete_export(built, directory, check, formats, inputs)
 
     def create_export_check(self, built: "BuiltModel", trainer_params: Any) -> "ExportCheck":
         """What compares exports with the model in memory."""

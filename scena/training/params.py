@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from scena.backends.params import TrainerDeviceParams
 from scena.params import Params, param
 from scena.params.declare import short_name
+from scena.prediction.params import ExportFormatParams
 from scena.training.callbacks.params import (
     BestModelParams,
     CallbackParams,
@@ -125,6 +126,11 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     )
     export_best: bool = param(True, help="keep the best model in OUTPUT_DIR/best", affects_results=False)
     export_final: bool = param(True, help="export the last model to OUTPUT_DIR/export", affects_results=False)
+    export_formats: list[ExportFormatParams] = param(
+        [],
+        help="other formats to convert best/ and export/ to at the end, for example onnx; predictions then need no Keras",
+        affects_results=False,
+    )
     verify_export: bool = param(
         True,
         help="read exports back when they are written, and compare their outputs with those of the model in memory",

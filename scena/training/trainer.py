@@ -3,7 +3,7 @@
 import logging
 import random
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,7 +28,7 @@ from scena.training.checkpoint.resume import Resumption
 from scena.training.checkpoint.state import TrainingState
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.checks.sanity import SanityCheck
-from scena.training.checks.verification import Verification
+from scena.training.checks.verification import Verification, first_inputs
 from scena.training.directory import (
     claimed,
     create_directory,
@@ -266,11 +266,16 @@ class Trainer:
                     result=result,
                     code=run.code,
                 )
+            self._complete(run, run.paths.export)
         if self.best is not None:
             check = None
             if verification is not None:
                 check = verification.of_saved_models(run.paths.best, self.best.expected, known=self.best.verified)
-            self.scenario.complete_export(run.built, run.paths.best, check)
+            self._complete(run, run.paths.best, check)
+
+    def _complete(self, run: TrainingRun, directory: Path, check: Callable[[Path], None] | None = None) -> None:
+        formats = self.params.export_formats
+        self.scenario.complete_export(run.built, directory, check, formats, lambda: first_inputs(run))
 
 
 def _connect(params: TrainerParams[Any, Any]) -> "ControlChannel | None":

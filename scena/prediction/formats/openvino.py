@@ -29,7 +29,7 @@ class OpenVINO(ExportFormat):
             import openvino
         except ImportError as error:
             raise ConversionError(
-                "Converting to OpenVINO needs more packages: pip install 'scena[onnx,openvino]'."
+                "Converting to OpenVINO needs more packages: pip install 'scena[openvino]'."
             ) from error
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "model.onnx"

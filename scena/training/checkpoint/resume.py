@@ -14,6 +14,7 @@ from scena.errors import CheckpointError, TrainingError
 from scena.model.state.layer_state import LayerState
 from scena.params import ParamsError, build, to_raw
 from scena.params.tree import affects_results
+from scena.prediction.converted import is_verified
 from scena.storage.checksums import write_checked
 from scena.storage.code_fingerprints import CodeChange
 from scena.storage.run_layout import DIRECTORIES, EXPORT_FILE, PARAMS_FILE, RESUMES_FILE, run_paths, saved_model
@@ -187,7 +188,10 @@ class Resumption:
             and read_json(paths.export / EXPORT_FILE).get("result", {}).get("step") != run.progress.step
         ):
             return False
-        return not (paths.best / EXPORT_FILE).is_file() or (paths.best / saved_model()).is_dir()
+        exports = [path for path in (paths.best, paths.export) if (path / EXPORT_FILE).is_file()]
+        if not all(is_verified(path, form) for path in exports for form in self.params.export_formats):
+            return False
+        return paths.best not in exports or (paths.best / saved_model()).is_dir()
 
     def _store(self) -> CheckpointStore:
         """The store that has the checkpoints: the old one, or the new one if --trainer.checkpoint_dir changed."""

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
     """Raises errors that would otherwise appear at the start of the training; a fresh run is one in a new directory."""
     check_present(params.device)
+    for form in params.export_formats:
+        form.check_ready()
     optimizer, rate = params.optimizer, params.learning_rate
     inner = optimizer.inner if isinstance(optimizer, Lookahead) else optimizer
     if isinstance(rate, OneCycle) and rate.cycle_momentum and getattr(inner, "cycled", None) is None:

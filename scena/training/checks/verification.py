@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scena.data.sample import Batch
+from scena.data.sample import Arrays, Batch
 from scena.errors import ScenaError, TrainingError
 
 if TYPE_CHECKING:
@@ -95,6 +95,13 @@ class Verification:
             if batch is not None:
                 self.see(batch)
         return self._samples
+
+
+def first_inputs(run: "TrainingRun", count: int = 16) -> Arrays:
+    """Inputs of the first samples of the validation, or else of the training."""
+    with (run.val_data or run.train_data).stream(repeat=False) as stream:
+        batch = next(iter(stream))
+    return {name: np.array(value[:count]) for name, value in batch.inputs.items()}
 
 
 @contextmanager
