@@ -97,6 +97,10 @@ class ExportFormatParams(Params, abstract=True):
                 raise ConversionError(f"The format {name} needs {package}: pip install 'scena[{name}]'.")
 
 
+class PlainKerasParams(ExportFormatParams, name="keras", builds=".formats.keras:PlainKeras"):
+    """Keras' own format, in layers of Keras only: it needs neither Scena nor the scenario's code."""
+
+
 class SavedModelParams(ExportFormatParams, name="saved_model", builds=".formats.saved_model:SavedModel"):
     """TensorFlow's SavedModel."""
 

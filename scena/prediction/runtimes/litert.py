@@ -39,8 +39,8 @@ class LiteRTRuntime(ConvertedRuntime):
 
     def _call(self, inputs: Arrays) -> Arrays:
         with self._lock:
-            outputs: Arrays = self._runner(**inputs)
-        return outputs
+            outputs = self._runner(**inputs)
+        return {name: outputs[name] for name in self.converted.outputs}
 
 
 def _fitting(name: str, value: np.ndarray, sizes: tuple[int, ...], padding: float) -> np.ndarray:

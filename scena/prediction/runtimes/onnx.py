@@ -16,8 +16,8 @@ class OnnxRuntime(ConvertedRuntime):
         session = open_session(path, threads)
         self._run = session.run
         self._inputs = [value.name for value in session.get_inputs()]
-        self._outputs = [value.name for value in session.get_outputs()]
+        self._outputs = list(self.converted.outputs)
 
     def predict(self, inputs: Arrays) -> Arrays:
-        values = self._run(None, {name: inputs[name] for name in self._inputs})
+        values = self._run(self._outputs, {name: inputs[name] for name in self._inputs})
         return dict(zip(self._outputs, values, strict=True))

@@ -17,7 +17,7 @@ class OpenVINORuntime(ConvertedRuntime):
     def open(self, path: Path, threads: int | None) -> None:
         self._model = open_model(path, threads)
         self._inputs = [port.any_name for port in self._model.inputs]
-        self._outputs = [port.any_name for port in self._model.outputs]
+        self._outputs = {name: self._model.output(name) for name in self.converted.outputs}
         self._local = threading.local()
 
     def predict(self, inputs: Arrays) -> Arrays:
@@ -25,4 +25,4 @@ class OpenVINORuntime(ConvertedRuntime):
         if request is None:  # a request serves one call at a time
             request = self._local.request = self._model.create_infer_request()
         values = request.infer({name: inputs[name] for name in self._inputs}, share_inputs=True)
-        return dict(zip(self._outputs, values.values(), strict=True))
+        return {name: values[port] for name, port in self._outputs.items()}
