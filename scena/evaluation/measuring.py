@@ -110,6 +110,7 @@ class MeasuredSteps:
         self.model.reset_metrics()
 
     def results(self) -> dict[str, Any]:
+        """Losses and metrics, and what metrics measure beside numbers."""
         measured: dict[str, Any] = {name: float(value) for name, value in self.model.results().items()}
         return measured | self.model.data_results()
 

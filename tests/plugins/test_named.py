@@ -70,7 +70,7 @@ def test_scenas_own_parts_are_found_by_the_same_names() -> None:
 def test_an_unknown_runtime_is_refused_with_those_there_are() -> None:
     with pytest.raises(ParamsError, match="runtime: unknown RuntimeParams 'onyx'.*choose from: keras"):
         ToyScenario.create_predictor(FORMAT_1, runtime="onyx")
-    assert build({"runtime": {"class": "keras"}}, PredictorParams) == PredictorParams()
+    assert build({"runtime": {"class": "auto"}}, PredictorParams) == PredictorParams()
 
 
 def test_callbacks_are_parameters() -> None:

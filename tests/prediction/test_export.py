@@ -131,7 +131,7 @@ def test_all_formats_are_written_and_checked(toy: Path, capsys: pytest.CaptureFi
     import onnxruntime
 
     session = onnxruntime.InferenceSession(toy / "model.onnx", providers=["CPUExecutionProvider"])
-    expected = ToyScenario.create_predictor(toy).built.prediction_model(ONES)["pred"]
+    expected = ToyScenario.create_predictor(toy, runtime="keras").built.prediction_model(ONES)["pred"]
     np.testing.assert_allclose(session.run(["pred"], ONES)[0], expected, atol=1e-5)
 
 
@@ -189,7 +189,7 @@ def test_the_change_for_argmax_is_still_needed() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ([], "--format is required: saved_model, onnx, litert or tensorrt, or several of them"),
+        ([], "--format is required: keras, saved_model, onnx, openvino, litert or tensorrt, or several of them"),
         (["--format", "onnx", "--quantize", "int8"], "--quantize is for --format litert only; received: onnx"),
         (["--format", "onx"], "onx"),
     ],

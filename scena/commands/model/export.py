@@ -81,7 +81,7 @@ def _formats(formats: list[ExportFormatParams], options: ConvertOptions) -> list
     """The formats with the options that are common to several, once it is known that each can be written here."""
     names = [short_name(type(form)) for form in formats]
     if not formats:
-        known = [short_name(cls) for cls in subclasses(ExportFormatParams)]
+        known = [short_name(cls) for cls in subclasses(ExportFormatParams)[1:]]
         raise ParamsError(f"--format is required: {', '.join(known[:-1])} or {known[-1]}, or several of them")
     for name in ("quantize", "length"):
         value = getattr(options, name)
