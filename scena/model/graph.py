@@ -16,6 +16,11 @@ Tensors = dict[str, Any]
 """Named tensors: inputs, targets or outputs."""
 
 
+def _register(cls: type[keras.layers.Layer]) -> None:
+    """Lets `keras.saving.load_model` find a class by its name and module, once that module is imported."""
+    keras.saving.register_keras_serializable(package=cls.__module__)(cls)
+
+
 class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
     """A network whose training and prediction may differ, for example teacher forcing and decoding.
 
@@ -33,6 +38,7 @@ class GenericGraphBase(keras.layers.Layer, Generic[TParams]):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_misspelt(cls)
+        _register(cls)
 
     @abstractmethod
     def build_train_graph(self, inputs: Tensors, targets: Tensors, training: bool | None = None) -> Tensors:
@@ -104,6 +110,10 @@ class RootGraph(keras.layers.Layer):
         graph: the graph of the model.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _register(cls)
+
     def __init__(self, graph: GenericGraphBase[Any], **kwargs: Any) -> None:
         kwargs.setdefault("autocast", False)
         super().__init__(**kwargs)
@@ -126,3 +136,6 @@ class RootGraph(keras.layers.Layer):
     def from_config(cls, config: dict[str, Any]) -> "RootGraph":
         config = dict(config)
         return cls(keras.saving.deserialize_keras_object(config.pop("graph")), **config)
+
+
+_register(RootGraph)

@@ -1,5 +1,6 @@
 """Parameters of a prediction, of what runs a model, of the formats to convert it to, and of a service. No Keras here."""
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from scena.backends.params import DeviceParams
@@ -163,4 +164,20 @@ class ServeParams(Params):
         10.0, gt=0, help="seconds for the head of a request to arrive, and then for its body; else status 408"
     )
     time_limit: float = param(30.0, gt=0, help="seconds until a response must be ready; else status 504")
+    token_file: Path | None = param(
+        None,
+        help="file with the bearer tokens that are accepted, one in a line (default: SCENA_SERVE_TOKEN of the environment, if it "
+        "is set); requests without one are refused with status 401",
+    )
+    tls_cert: Path | None = param(
+        None, help="PEM file with the certificate, and those between it and the root: serve HTTPS"
+    )
+    tls_key: Path | None = param(
+        None, help="PEM file with the key of the certificate (default: it is in the same file)"
+    )
+    reload: float = param(
+        2.0,
+        ge=0,
+        help="seconds between looks at the export; one that was replaced is loaded, and takes over (0: never)",
+    )
     shutdown_time: int = param(10, ge=0, help="seconds for running requests to finish at shutdown")

@@ -1,6 +1,7 @@
 """Exports: self-contained, movable, readable without Scena; other formats are checked; adapted models keep their weights."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from keras.src.saving import saving_lib
 from scena import PredictorParams, Resource, Sample
 from scena.commands.main import main
 from scena.errors import ConversionError
+from scena.prediction.formats import keras as keras_format
 from scena.prediction.formats import litert as litert_format
 from scena.prediction.formats import onnx as onnx_format
 from scena.prediction.formats.base import convertible
@@ -24,6 +26,7 @@ from tests.evaluation.exporting import export
 from tests.prediction.scenarios import TextScenario, sequence
 from tests.toy.scenario import ToyScenario
 
+ROOT = Path(__file__).parents[2]
 TOY = ["--scenario", "tests.toy.scenario"]
 TEXT = ["--scenario", "tests.prediction.scenarios"]
 ONES = {"x": np.ones((3, 8), "float32")}
@@ -99,6 +102,89 @@ def test_a_saved_model_answers_without_scena(toy: Path) -> None:
     assert done.returncode == 0, done.stderr
     predictor = ToyScenario.create_predictor(toy)
     expected = [predictor.predict_sample(Sample(inputs={"x": row})).outputs["pred"] for row in ONES["x"]]
+    np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-6)
+
+
+PLAIN_KERAS = """
+import sys
+sys.path = [path for path in sys.path if path not in ("", sys.argv[1])]
+import importlib.util
+assert importlib.util.find_spec("scena") is None
+import json, keras
+found = {}
+for path in sys.argv[2:]:
+    model = keras.saving.load_model(path)
+    inputs = {name: keras.ops.ones((3, *(size or 4 for size in tensor.shape[1:])), tensor.dtype) for name, tensor in model.input.items()}
+    found[path] = {name: keras.ops.convert_to_numpy(value).tolist() for name, value in model(inputs).items()}
+print(json.dumps(found))
+"""
+
+
+def test_plain_keras_opens_what_the_format_keras_writes(toy: Path, tmp_path: Path) -> None:
+    """In an interpreter that finds neither Scena nor the scenario."""
+    text = export(tmp_path / "text", 1, TextScenario, recurrent())
+    assert main(["export", str(toy), *TOY, "--format", "keras", "--out", f"{tmp_path}/plain_toy"]) == 0
+    assert main(["export", str(text), *TEXT, "--format", "keras", "--out", f"{tmp_path}/plain_text"]) == 0
+    files = [tmp_path / "plain_toy/plain.keras", *sorted((tmp_path / "plain_text").iterdir())]
+    assert [path.name for path in files] == ["plain.keras", "plain.keras", "plain_sums.keras"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PLAIN_KERAS, str(ROOT), *map(str, files)],
+        capture_output=True, text=True, cwd="/", check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = ToyScenario.create_predictor(toy).built.prediction_model(ONES)["pred"]
+    np.testing.assert_allclose(found[str(files[0])]["pred"], expected, atol=1e-6)
+    expected = TextScenario.create_predictor(text).built.prediction_model({"x": np.ones((3, 4), "float32")})["state"]
+    np.testing.assert_allclose(found[str(files[1])]["state"], expected, atol=1e-5)
+    assert found[str(files[2])] == {"total": [4.0, 4.0, 4.0]}
+
+
+def test_the_format_keras_says_what_it_cannot_write(tmp_path: Path) -> None:
+    class Scaled(keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.scale = self.add_weight(shape=(1,))
+
+        def call(self, x: Any) -> Any:
+            return x * self.scale
+
+    class Around(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return tf.nn.relu(x)
+
+    class Doubled(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return 2 * x
+
+        def compute_output_shape(self, shape: Any) -> Any:
+            return shape
+
+    inputs = keras.Input((4,), name="x")
+    for layer, message in (
+        (Scaled(), r"The layer Scaled \(.*\) has weights of its own, .* --format saved_model keeps it as it is"),
+        (Around(), "cannot be written in Keras' own layers: .* --format saved_model keeps it as it is"),
+        (keras.layers.Lambda(lambda x: x), "A Lambda layer holds Python code"),
+        (keras.layers.TimeDistributed(Doubled()), "Doubled is inside a layer of Keras"),
+    ):
+        tensor = layer(keras.ops.expand_dims(inputs, -1))
+        with pytest.raises(ConversionError, match=message):
+            keras_format.write_plain(keras.Model({"x": inputs}, {"y": tensor}), tmp_path / "x.keras")
+
+
+def test_keras_loads_the_file_of_an_export(toy: Path) -> None:
+    """Once Scena and the module of the graph are imported, in a process that has built nothing."""
+    script = """
+import sys, scena, tests.toy.model
+import keras, json
+model = keras.saving.load_model(sys.argv[1])
+print(json.dumps(keras.ops.convert_to_numpy(model({"x": keras.ops.ones((3, 8))})["pred"]).tolist()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(toy / "model.keras")], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    expected = ToyScenario.create_predictor(toy).built.prediction_model(ONES)["pred"]
     np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-6)
 
 

@@ -1,6 +1,7 @@
 """`scena serve MODEL…`: an exported model as an HTTP service."""
 
 import re
+from typing import Any
 
 from scena.backends.params import DeviceParams
 from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of
@@ -8,6 +9,7 @@ from scena.data.params import DataPipelineParams
 from scena.errors import ScenaError
 from scena.params import Params, ParamsError, param
 from scena.prediction.params import AutoRuntimeParams, RuntimeParams, ServeParams
+from scena.scenario.stored import load_export
 
 
 class ServeRoot(Params):
@@ -46,10 +48,16 @@ class Serve(ModelCommand):
         except ImportError as error:
             raise ScenaError(f"Serving needs more packages ({error.name}): pip install 'scena[serve]'.") from error
 
-        predictor = self.scenario.create_predictor(
-            self.exports if len(self.exports) > 1 else self.exports[0], predicting
-        )
-        # the evaluator knows the names of the classes, for reports
-        evaluator = self.exports[0].scenario.create_evaluator(predictor.data)
-        model = ServedModel(name, evaluator.class_names(), task_of(self.scenario), model_facts(self.exports))
-        serve(predictor, params, model)
+        directories = [export.directory for export in self.exports]
+        exports = self.exports
+
+        def load() -> tuple[Any, ServedModel]:
+            nonlocal exports
+            opened, exports = exports, []
+            opened = opened or [load_export(directory, self.scenario) for directory in directories]
+            predictor = self.scenario.create_predictor(opened if len(opened) > 1 else opened[0], predicting)
+            # the evaluator knows the names of the classes, for reports
+            evaluator = opened[0].scenario.create_evaluator(predictor.data)
+            return predictor, ServedModel(name, evaluator.class_names(), task_of(self.scenario), model_facts(opened))
+
+        serve(load, params, directories)

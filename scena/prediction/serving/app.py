@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from scena import __version__
 from scena.data.sample import Sample
 from scena.prediction.params import ServeParams
+from scena.prediction.serving.access import OPEN, is_allowed, read_tokens
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
 from scena.prediction.serving.page import docs_page, model_page
@@ -33,12 +34,20 @@ class Application(FastAPI):
     FastAPI's middleware and routing cost more than a small network, and a prediction needs neither.
     """
 
-    def __init__(self, service: "Service", **more: Any) -> None:
+    def __init__(self, service: "Service", tokens: list[bytes], **more: Any) -> None:
         super().__init__(**more)
         self.service = service
+        self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == self.service.address:
+        if (
+            self._tokens
+            and scope["type"] == "http"
+            and scope["path"] != OPEN
+            and not is_allowed(self._tokens, scope["headers"])
+        ):
+            await self.service.refuse_stranger()(scope, receive, send)
+        elif scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == self.service.address:
             response = await self.service.predict(Request(scope, receive))
             await response(scope, receive, send)
         else:
@@ -49,18 +58,11 @@ class Service:
     """State and handlers of the routes."""
 
     def __init__(self, predictor: Any, params: ServeParams, model: ServedModel) -> None:
-        self.model = model
-        self.class_names = list(model.class_names)
         self._decoding = ThreadPoolExecutor(1, "scena-decoding")
-        self.predictor = predictor
         self.params = params
         self.address = f"/v1/models/{model.name}:predict"
-        self.signature = Signature(
-            predictor.data.input_layer_specs(),
-            predictor.outputs(),
-            self.class_names,
-            predictor.reads_files,
-        )
+        self.version = 0
+        self.replace(predictor, model)
         self.registry = CollectorRegistry()
         self.requests = Counter("scena_requests", "Requests by status", ["status"], registry=self.registry)
         self.seconds = Histogram("scena_request_seconds", "Time to the answer", registry=self.registry)
@@ -75,6 +77,28 @@ class Service:
         )
         waiting = Gauge("scena_waiting_samples", "Samples in the queue", registry=self.registry)
         waiting.set_function(lambda: self.batcher.waiting)
+
+    def replace(self, predictor: Any, model: ServedModel) -> None:
+        """Puts a model into service. The next batch is predicted with it; no request is refused or lost."""
+        self.model = model
+        self.class_names = list(model.class_names)
+        self.signature = Signature(
+            predictor.data.input_layer_specs(), predictor.outputs(), self.class_names, predictor.reads_files
+        )
+        self.version += 1
+        self.predictor = predictor
+
+    def refuse_stranger(self) -> Response:
+        """The response to a request without a valid token."""
+        self.requests.labels(401).inc()
+        response = _error(401, "This service needs a token: send the header 'Authorization: Bearer TOKEN'.")
+        response.headers["WWW-Authenticate"] = "Bearer"
+        return response
+
+    def state(self) -> dict[str, Any]:
+        """The state of the model, as TensorFlow Serving describes it."""
+        status = {"error_code": "OK", "error_message": ""}
+        return {"model_version_status": [{"version": str(self.version), "state": "AVAILABLE", "status": status}]}
 
     def close(self) -> None:
         """Predicts the queued samples, then ends the threads."""
@@ -175,7 +199,7 @@ class Service:
         if self.class_names:
             described["class_names"] = self.class_names
         return {
-            "model_spec": {"name": self.model.name, "signature_name": "serving_default", "version": "1"},
+            "model_spec": {"name": self.model.name, "signature_name": "serving_default", "version": str(self.version)},
             "metadata": {"signature_def": {"serving_default": described}},
         }
 
@@ -192,12 +216,18 @@ def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastA
         await asyncio.to_thread(service.close)
 
     app = Application(
-        service, title=f"Scena: {name}", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+        service,
+        read_tokens(params),
+        title=f"Scena: {name}",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
     )
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def page(request: Request) -> HTMLResponse:
-        text = model_page(model, service.signature, _origin(request, params), service.address)
+        text = model_page(service.model, service.signature, _origin(request, params), service.address)
         return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
 
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
@@ -212,9 +242,9 @@ def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastA
     async def metrics() -> Response:
         return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
 
-    @app.get(f"/v1/models/{name}", summary="State of the model", responses=_answer(_STATE))
+    @app.get(f"/v1/models/{name}", summary="State of the model", responses=_answer(service.state()))
     async def state() -> dict[str, Any]:
-        return _STATE
+        return service.state()
 
     @app.get(f"/v1/models/{name}/metadata", summary="Inputs and outputs", responses=_answer(service.metadata()))
     async def metadata() -> dict[str, Any]:
@@ -234,11 +264,6 @@ def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastA
 
 _POLICY = "default-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
 _HEALTH = {"status": "ok"}
-_STATE = {
-    "model_version_status": [
-        {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
-    ]
-}
 
 
 def _answer(example: Any) -> dict[int | str, dict[str, Any]]:

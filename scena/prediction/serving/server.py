@@ -8,6 +8,8 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from scena.data.sample import Batch, Cursor
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
+from scena.prediction.serving.access import check_certificate
 from scena.prediction.serving.app import create_app
+from scena.prediction.serving.reload import Reloader, look
 from scena.prediction.serving.signature import ServedModel
 
 logger = logging.getLogger(__name__)
@@ -30,17 +34,41 @@ LINGER = 0.5
 """Seconds that a connection without a request stays open at shutdown: bytes may be on their way."""
 
 
-def serve(predictor: Any, params: ServeParams, model: ServedModel) -> None:
-    """Serves a predictor over HTTP until SIGINT or SIGTERM; running requests are answered before it ends."""
+def serve(load: Callable[[], tuple[Any, ServedModel]], params: ServeParams, directories: Sequence[Path] = ()) -> None:
+    """Serves a predictor over HTTP until SIGINT or SIGTERM; running requests are answered before it ends.
+
+    Args:
+        load: opens the model.
+        params: where to listen, and so on.
+        directories: the exports that it opens; they are watched, and opened again when they are replaced.
+    """
+    check_certificate(params.tls_cert, params.tls_key)
+    stamp = look(directories)
+    predictor, model = load()
     server = create_server(predictor, params, model)
     warm_up(predictor)
     listener = _listen(params)
     host, port = listener.getsockname()[:2]
-    name = model.name
-    logger.info("Serving %s at http://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, host, port, name)
+    name, scheme = model.name, "http" if params.tls_cert is None else "https"
+    logger.info(
+        "Serving %s at %s://%s:%d (POST /v1/models/%s:predict); stop with Ctrl-C.", name, scheme, host, port, name
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # uvicorn shuts down, then raises the signal again
+    application: Any = server.config.app
+
+    def load_again() -> tuple[Any, ServedModel]:
+        predictor, model = load()
+        warm_up(predictor)
+        return predictor, model
+
+    reloader = None
+    if directories and params.reload:
+        put = application.service.replace
+        reloader = Reloader(directories, stamp, load_again, lambda loaded: put(*loaded), params.reload)
     server.run(sockets=[listener])
+    if reloader is not None:
+        reloader.close()
     logger.info("The service has ended.")
 
 
@@ -54,6 +82,8 @@ def create_server(predictor: Any, params: ServeParams, model: ServedModel) -> uv
         access_log=False,
         proxy_headers=False,
         timeout_graceful_shutdown=params.shutdown_time,
+        ssl_certfile=params.tls_cert,
+        ssl_keyfile=params.tls_key,
     )
     return DrainingServer(config)
 
