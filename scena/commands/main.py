@@ -25,6 +25,7 @@ GROUPS = {
             "launch": "train in several processes of this machine",
             "lr-find": "try learning rates in a short training and suggest one",
             "tune": "search for good parameters",
+            "cv": "cross-validate: a run for each fold, tested on samples it has not seen",
             "experiment": "carry out the runs of a sheet: xlsx, csv or yaml",
         },
     ),
@@ -53,7 +54,8 @@ GROUPS = {
     "results": (
         "Compare results",
         {
-            "runs": "list, compare and plot runs",
+            "runs": "list, compare and plot runs; fold seeds into mean and interval",
+            "compare": "test whether two models, or two groups of runs, differ",
             "evaluate-dump": "evaluate predictions that lav --dump wrote, without the model",
         },
     ),

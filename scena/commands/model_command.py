@@ -13,6 +13,7 @@ from scena.commands.command import Command, WorkOptions
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ScenarioError
 from scena.params import param
+from scena.scenario.ensemble import is_ensemble, with_members
 from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.stored import LoadedExport, compare_code, export_file, load_export, read_description, version_line
 from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE
@@ -44,20 +45,30 @@ class ModelsOptions(StoredOptions):
         required=True,
         positional="MODEL",
         aliases=["export_dir"],
-        help="a run, or its best or export directory; several vote",
+        help="a run, its best or export directory, or an ensemble; several vote",
     )
 
 
 class ModelCommand(Command):
     """A command for exported models."""
 
-    options: ModelsOptions | ModelOptions
+    options: StoredOptions
 
     @cached_property
     def exports(self) -> list[LoadedExport]:
         """The models with their stored parameters; all belong to one scenario."""
-        given = self.options.models if isinstance(self.options, ModelsOptions) else [self.options.model]
-        directories = [_export_of(directory) for directory in given]
+        return self.opened_exports(with_members(export_of(directory) for directory in self.given_models()))
+
+    def given_models(self) -> list[Path]:
+        """What the user named."""
+        options = self.options
+        if isinstance(options, ModelsOptions):
+            return options.models
+        assert isinstance(options, ModelOptions)
+        return [options.model]
+
+    def opened_exports(self, directories: list[Path]) -> list[LoadedExport]:
+        """Exports by their directories, if all belong to one scenario."""
         names = {directory: read_description(export_file(directory))["scenario"] for directory in directories}
         if len(set(names.values())) > 1:
             listing = ", ".join(f"{directory}: {name}" for directory, name in names.items())
@@ -95,9 +106,9 @@ class ModelCommand(Command):
             logger.warning("Only %s %d samples, as in the run's validation; all of them: --%s None", which, limit, flag)
 
 
-def _export_of(directory: Path) -> Path:
+def export_of(directory: Path) -> Path:
     """The directory itself, or the best (or last) model of the run that it is."""
-    if (directory / EXPORT_FILE).is_file():
+    if (directory / EXPORT_FILE).is_file() or is_ensemble(directory):
         return directory
     for name in (BEST, EXPORT):
         if (directory / name / EXPORT_FILE).is_file():

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.display import number, one_line, terminal_width
+from scena.display import number, one_line, terminal_width, visible
 from scena.errors import ScenarioError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from scena.evaluation.per_sample import Intervals
 
 Results = dict[str, dict[str, Any]]
 """Named values by model (and part of the data)."""
@@ -44,6 +46,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: 
     Console(markup=False, width=terminal_width()).print(table)
 
 
+def print_wrapped(text: str) -> None:
+    """Prints a sentence to standard output, folded to the width of the terminal."""
+    import textwrap  # late: `--help` does not need it
+
+    print("\n".join(textwrap.wrap(visible(text), terminal_width() or 100)))
+
+
 def print_results(results: Results, json_file: Path | None, nothing: str = NOTHING) -> None:
     """Prints a table, or the text `nothing`, and writes JSON if a file is given; with `-` only the JSON is printed."""
     from scena.model.tensorboard import plain_result  # late: it needs numpy, `--help` does not
@@ -57,10 +66,55 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
     rows = [[name, *(number(plain_result(values.get(name))) for values in results.values())] for name in names]
     print(text_table([*heads, *rows]) if names else nothing)
     if json_file is not None:
-        try:
-            json_file.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ScenarioError(f"Cannot write to --json {json_file}: {error.strerror or error}.") from error
+        _write_json(json_file, text)
+
+
+def print_intervals(
+    results: Results, intervals: "dict[str, Intervals]", number_of: int, json_file: Path | None
+) -> None:
+    """Prints results with their bootstrap intervals, what they mean, and why some have none; or JSON, as `print_results`."""
+    from scena.evaluation.statistics.bootstrap import FEW_SAMPLES
+    from scena.model.tensorboard import plain_result
+
+    def entry(name: str, value: Any, own: "Intervals") -> dict[str, Any]:
+        found = own.by_name.get(name)
+        ends = {"low": found.low, "high": found.high} if found is not None else {"low": None, "high": None}
+        return {"value": plain_result(value), **ends}
+
+    full = {
+        title: {name: entry(name, value, intervals[title]) for name, value in values.items()}
+        for title, values in results.items()
+    }
+    text = json.dumps(full, indent=1, ensure_ascii=False)
+    if json_file is not None and str(json_file) == "-":
+        print(text)
+        return
+    for title, values in full.items():
+        if len(full) > 1:
+            print(one_line(title))
+        rows = [
+            [name, number(one["value"]), "" if one["low"] is None else f"{one['low']:.4g} – {one['high']:.4g}"]
+            for name, one in values.items()
+        ]
+        print(text_table([["", "value", "95 % interval"], *rows]) if rows else NOTHING)
+    counts = sorted({own.n for own in intervals.values()})
+    print_wrapped(
+        f"Percentile intervals of {number_of} resamples of {' or '.join(map(str, counts))} samples. They hold for this model on other "
+        "such samples, and say nothing about another training."
+    )
+    if counts[0] < FEW_SAMPLES:
+        print_wrapped(f"With fewer than {FEW_SAMPLES} samples, such intervals are too short.")
+    for line in dict.fromkeys(line for own in intervals.values() for line in own.notes):
+        print_wrapped(line)
+    if json_file is not None:
+        _write_json(json_file, text)
+
+
+def _write_json(file: Path, text: str) -> None:
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"Cannot write to --json {file}: {error.strerror or error}.") from error
 
 
 def check_file(flag: str, file: Path | None) -> None:

@@ -48,6 +48,34 @@ class DataGeneratorParams(Params, abstract=True):
         return self
 
 
+class FoldSourceParams(DataGeneratorParams, builds=".sources.fold:FoldSource"):
+    """The samples of a source with random access that a fold of a cross-validation trains on, or tests."""
+
+    source: DataGeneratorParams = param(required=True, help="all samples")
+    file: str = param(required=True, help="the file of folds that `scena cv` wrote")
+    digest: str = param(required=True, help="the digest of the folds in it")
+    repeat: int = param(0, ge=0, help="which repeat")
+    number: int = param(0, ge=0, help="which fold is tested")
+    test: bool = param(False, help="whether to read the fold itself instead of all others")
+
+
+class FoldParams(Params):
+    """The fold of a cross-validation that a training leaves out; `scena cv` sets it."""
+
+    file: str | None = param(None, hidden=True, help="the file of folds that `scena cv` wrote")
+    digest: str = param("", hidden=True, help="the digest of the folds in it")
+    repeat: int = param(0, ge=0, hidden=True, help="which repeat")
+    number: int = param(0, ge=0, hidden=True, help="which fold is tested")
+
+    def of(self, source: DataGeneratorParams, *, test: bool = False) -> DataGeneratorParams:
+        """What is trained on, or tested, of all samples of a source; the source itself without cross-validation."""
+        if self.file is None:
+            return source
+        return FoldSourceParams(
+            source=source, file=self.file, digest=self.digest, repeat=self.repeat, number=self.number, test=test
+        )
+
+
 class DataProcessorParams(Params, abstract=True):
     """One step of a processor pipeline. Subclass it with `builds=".processors:MyProcessor"`."""
 

@@ -163,6 +163,11 @@ class DataPipeline:
         """The indices of an epoch's samples in their order, None for a stream."""
         return self._context.order(epoch) if self._context.random_access else None
 
+    @property
+    def generator(self) -> Any:
+        """What the samples come from."""
+        return self._context.generator
+
     def samples_per_epoch(self) -> int | None:
         """The number of samples of an epoch before generating processors, None if the source does not know."""
         generator: Any = self._context.generator

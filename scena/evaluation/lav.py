@@ -171,6 +171,24 @@ class LAV:
         with explaining_step([batch], "LAV"):
             return self._measuring.predict(batch)
 
+    def single_batches(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
+        """The samples of a source in their order, each a batch of its own."""
+        alone = self.params.pipeline.replace(
+            batch_size=1, batch_drop_remainder=False, bucket_boundaries=[], bucket_batch_sizes=[]
+        )
+        return self.built.data.create_pipeline(PipelineMode.EVALUATION, alone, source)
+
+    def measure(self, batch: Batch) -> tuple[Arrays, dict[str, float]]:
+        """The outputs of one batch, and the losses and metrics of this batch alone."""
+        self._measuring.reset()
+        outputs = self.predict_batch(batch)
+        numbers = {name: value for name, value in self._measuring.results().items() if isinstance(value, float)}
+        return outputs, numbers
+
+    def no_means(self) -> set[str]:
+        """Metrics that are no means over samples, such as AUC."""
+        return self._measuring.no_means()
+
     def validate(self, predicted: Iterable[tuple[Batch, Arrays]]) -> Iterator[Sample]:
         """One validation: each sample after post-processing, once the evaluator has seen it. Sets `results` at its end."""
         self._measuring.reset()

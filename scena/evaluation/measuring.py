@@ -24,6 +24,9 @@ class Measuring(Protocol):
     def results(self) -> dict[str, Any]:
         """Losses and metrics of the batches since then."""
 
+    def no_means(self) -> set[str]:
+        """Metrics that are no means over samples, such as AUC."""
+
     def retrace(self) -> None:
         """Compiles again, because a layer has replaced tensors."""
 
@@ -50,6 +53,9 @@ class OutputsOnly:
 
     def results(self) -> dict[str, Any]:
         return {}
+
+    def no_means(self) -> set[str]:
+        return set()
 
     def retrace(self) -> None:
         pass
@@ -85,6 +91,9 @@ class MeasuredOutputs(OutputsOnly):
     def results(self) -> dict[str, Any]:
         return self._measures.results()
 
+    def no_means(self) -> set[str]:
+        return self._measures.no_means()
+
 
 class MeasuredSteps:
     """Predicts and measures in one step of Keras.
@@ -113,6 +122,9 @@ class MeasuredSteps:
         """Losses and metrics, and what metrics measure beside numbers."""
         measured: dict[str, Any] = {name: float(value) for name, value in self.model.results().items()}
         return measured | self.model.data_results()
+
+    def no_means(self) -> set[str]:
+        return self.model.no_means()
 
     def retrace(self) -> None:
         self._engine.retrace()

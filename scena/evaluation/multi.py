@@ -73,6 +73,26 @@ class MultiLAV:
                 callback.on_lav_end(source, lav.results)
         return {**results, VOTED: self._voted} if self._votes else results
 
+    def measure(self, batch: Batch) -> dict[str, tuple[Arrays, dict[str, float]]]:
+        """Outputs of one batch, and its losses and metrics, by model and for the vote."""
+        found = {name: lav.measure(batch) for name, lav in self.lavs.items()}
+        if self._votes:
+            assert self.vote is not None
+            if self.measures is not None:
+                self.measures.reset()
+            _, outputs = self._measured(batch, self.vote([outputs for outputs, _ in found.values()]))
+            measured = self.measures.results() if self.measures is not None else {}
+            found[VOTED] = outputs, {name: value for name, value in measured.items() if isinstance(value, float)}
+        return found
+
+    def names(self) -> list[str]:
+        """The names of its results: the models, and the vote."""
+        return [*self.lavs, VOTED] if self._votes else list(self.lavs)
+
+    def evaluator_of(self, name: str) -> Evaluator[Any]:
+        """The evaluator of a model, or of the vote."""
+        return self.lavs[name].evaluator if name in self.lavs else self.evaluator
+
     @property
     def _votes(self) -> bool:
         return self.vote is not None and len(self.lavs) > 1

@@ -240,6 +240,10 @@ class TrainingModel(keras.Model):
         del x, y, y_pred, sample_weight
         return self.results()
 
+    def no_means(self) -> set[str]:
+        """Metrics that are no means over samples, such as AUC; all others are, unless samples have weights."""
+        return {name for name, metric in self.updated_metrics.items() if not isinstance(metric, keras.metrics.Mean)}
+
     def state_variables(self) -> list[keras.Variable]:
         """Further variables for checkpoints besides weights, metrics and the optimizer's, such as a second optimizer's."""
         return []

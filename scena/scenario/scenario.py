@@ -392,10 +392,11 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """
         from scena.data.params import PipelineMode
         from scena.prediction.voting import check_same_inputs
+        from scena.scenario.ensemble import with_members
         from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.lav_params())
-        exports = [opened(one, cls) for one in export_dirs]
+        exports = [opened(one, cls) for one in with_members(export_dirs)]
         _select(exports, params)
         compare_code(exports)
         for export in exports:
@@ -429,12 +430,13 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         """A predictor of one exported model, or of several that vote.
 
         Args:
-            export_dir: a run's `best` or `export` directory, or several of them.
+            export_dir: a run's `best` or `export` directory, an ensemble, or several of them.
             params: batch size, device and so on.
             runtime: what runs the model (a name: keras, onnx, openvino, litert or auto), instead of `params.runtime`.
         """
         from scena.data.params import PipelineMode
         from scena.prediction.voting import check_same_inputs
+        from scena.scenario.ensemble import with_members
         from scena.scenario.stored import compare_code, opened
 
         params = check(params or cls.predictor_params())
@@ -444,11 +446,11 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
             params = params.replace(runtime=runtime)
         single = isinstance(export_dir, str) or not isinstance(export_dir, Sequence)
         several: Any = [export_dir] if single else export_dir
-        exports = [opened(one, cls) for one in several]
+        exports = [opened(one, cls) for one in with_members(several)]
         compare_code(exports)
         _select(exports, params)
         predictors = [export.scenario.create_predictor_for(export.open(params), params) for export in exports]
-        if single:
+        if single and len(exports) == 1:
             return predictors[0]
         check_same_inputs(exports, PipelineMode.PREDICTION)
         return exports[0].scenario.create_multi_predictor(predictors, params)

@@ -53,6 +53,21 @@ LOGS = "logs"
 RUNS = "runs"
 """The runs of a sheet. In the current directory: the runs of all trainings that name no directory."""
 
+# In the output directory of a cross-validation
+FOLDS_FILE = "folds.json"
+"""The fold of each sample."""
+PARAMS = "params"
+"""The parameters that each of its runs starts from."""
+OUT_OF_FOLD_FILE = "out_of_fold.jsonl"
+"""A dump: the predictions of each sample by the model that was not trained on it."""
+RESULTS_FILE = "results.json"
+REPORT = "report"
+ENSEMBLE = "ensemble"
+
+# In an ensemble
+ENSEMBLE_FILE = "ensemble.json"
+"""Its members and how they vote. It marks a directory as an ensemble."""
+
 DIRECTORIES = ("checkpoint_dir", "log_dir", "export_dir", "best_dir")
 """The parameters that put a part of a run elsewhere, in the order of `RunPaths`."""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scena.data.image.params import ImagePipelineParams
-from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
+from scena.data.params import DataGeneratorParams, DataPipelineParams, FoldParams, PipelineMode
 from scena.data.sources.params import NamedDataSetParams, SplitSourceParams
 from scena.params import Params, param
 
@@ -21,6 +21,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
 
     train: DataPipelineParams = param(flat=True, help="how training batches are made")
     val: DataPipelineParams = param(flat=True, help="how validation batches are made")
+    fold: FoldParams = param(flat=True, hidden=True, help="the fold of a cross-validation that is left out")
 
     def train_gen(self) -> DataGeneratorParams:
         """The source of training samples."""
@@ -37,7 +38,7 @@ class TrainerPipelineParamsBase(Params, abstract=True):
 
     def train_data(self, data: "DataBase[Any]", seed: int = 0) -> "DataPipeline":
         """The pipeline of training batches."""
-        return data.create_pipeline(PipelineMode.TRAINING, self.train, self.train_gen(), seed=seed)
+        return data.create_pipeline(PipelineMode.TRAINING, self.train, self.fold.of(self.train_gen()), seed=seed)
 
     def val_data(self, data: "DataBase[Any]") -> "DataPipeline | None":
         """The pipeline of validation batches, if there is validation data."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from scena.backends.base import backend
+from scena.data.sources.fold import FoldSource
 from scena.display import reporting
 from scena.errors import EmptyDataError, TrainingError
 from scena.model.building import precision_policy
@@ -75,6 +76,7 @@ def prepare_run(
     if params.preload_data:
         params.gen.train.preload = params.gen.val.preload = True
     train_data = params.gen.train_data(built.data, seed=seed)
+    check_fold(params.gen, train_data)
     val_data = params.gen.val_data(built.data) if params.val_every_n else None
     for what, pipeline in (("training", train_data), ("validation", val_data)):
         if pipeline is not None and pipeline.keeps_samples:
@@ -96,6 +98,15 @@ def prepare_run(
     run = TrainingRun(params, scenario, directory, built, model, engine, training_steps, train_data, val_data, steps)
     run.code, run.schedule, run.average = scenario.code(params), schedule, average
     return run
+
+
+def check_fold(gen: Any, train_data: Any) -> None:
+    """Raises if a cross-validation would train on the fold it tests because the pipelines do not leave it out."""
+    if gen.fold.file is not None and not isinstance(train_data.generator, FoldSource):
+        raise TrainingError(
+            f"{type(gen).__name__}.train_data does not leave out the fold of the cross-validation: read self.fold.of(self.train_gen()), or "
+            "call super().train_data."
+        )
 
 
 def create_training_model(params: TrainerParams[Any, Any], built: Any) -> Any:

@@ -50,7 +50,7 @@ def test_help_fits_into_the_terminal(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("lav", "scena lav: error: name the model first: scena lav MODEL… [--flag value …]. MODEL is a run, or its best or"),
+        ("lav", "scena lav: error: name the model first: scena lav MODEL… [--flag value …]. MODEL is a run, its best or"),
         ("new", "scena new: error: name the folder first: scena new FOLDER [--flag value …]."),
         ("new a b", "scena new: error: unexpected 'b': scena new FOLDER [--flag value …]"),
         ("devices here", "scena devices: error: unexpected 'here': scena devices"),

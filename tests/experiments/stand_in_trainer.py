@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from scena.experiments.search.trial import SOCKET, VALUES, Channel
@@ -15,12 +16,18 @@ from scena.experiments.search.trial import SOCKET, VALUES, Channel
 
 def main(words: list[str]) -> int:
     """`words` begin after `-m scena`."""
-    flags = dict(word[2:].split("=", 1) for word in words if word.startswith("--") and "=" in word)
+    joined = [f"{word}={after}" for word, after in pairwise([*words, ""]) if word.startswith("--") and "=" not in word]
+    flags = dict(word[2:].split("=", 1) for word in [*words, *joined] if word.startswith("--") and "=" in word)
     directory = Path(words[1] if words[0] == "resume" else flags["trainer.output_dir"])
-    values = json.loads(os.environ[VALUES])
+    values = json.loads(os.environ.get(VALUES, "{}"))
     directory.mkdir(parents=True, exist_ok=True)
-    with (directory.parent.parent / "starts").open("a") as file:
-        file.write(f"{words[0]} {directory.name} {json.dumps(values)}\n")
+    seed = int(flags.get("trainer.random_seed", "0"))
+    name = (
+        directory.name if directory.parent.name in ("trials", "runs") else f"{directory.parent.name}/{directory.name}"
+    )
+    folder = directory.parents[1 + name.count("/")]
+    with (folder / "starts").open("a") as file:
+        file.write(f"{words[0]} {name} {json.dumps(values)}\n")
     description = {"scenario": "stand:In", "trainer": {"epochs": int(flags["trainer.epochs"])}}
     (directory / "trainer_params.json").write_text(json.dumps(description))
     (directory / "best").mkdir(exist_ok=True)
@@ -29,15 +36,15 @@ def main(words: list[str]) -> int:
         print("out of memory")
         return 1
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-    channel = Channel(os.environ[SOCKET])
+    channel = Channel(os.environ[SOCKET]) if SOCKET in os.environ else None
     done = directory / "epoch"
     epoch = int(done.read_text()) if done.exists() else 0
     while epoch < int(flags["trainer.epochs"]):
         time.sleep(float(os.environ.get("STAND_IN_SECONDS", "0")))
         epoch += 1
-        value = 1 - (float(values.get("model.units", 4)) - 5) ** 2 / 100 + epoch / 1000
+        value = 1 - (float(values.get("model.units", 4)) - 5) ** 2 / 100 + epoch / 1000 + seed / 10000
         _add_to_history(directory / "history.csv", f"{epoch},{value}")
-        stop = channel.report(epoch, value, "val_acc")
+        stop = channel is not None and channel.report(epoch, value, "val_acc")
         done.with_suffix(".new").write_text(str(epoch))
         done.with_suffix(".new").rename(done)
         if stop:

@@ -66,7 +66,8 @@ def test_the_table_fits_and_says_how_it_was_made(
     assert re.match(r"(runs +)?n +best val_acc +deviation", lines[1])
     assert "0.916667" in lines[2] and max(map(len, lines[:3])) <= max(width, 53)
     assert ("0.865 – 0.9684" in lines[2]) == (width >= 80)
-    assert lines[-1].startswith("n finished runs with a seed each; deviation: sample standard deviation")
+    text = " ".join(lines)
+    assert "n finished runs with a seed each; deviation: sample standard deviation; interval of the mean" in text
 
 
 CHANGES: dict[str, tuple[str, Change]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of, try_data
-from scena.commands.output import check_file, check_plot, make_folder, print_results, write_plot
+from scena.commands.output import check_file, check_plot, make_folder, print_intervals, print_results, write_plot
 from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.errors import ScenarioError
 from scena.evaluation.params import LAVParams
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from scena.data.sample import Sample
     from scena.evaluation.dump import DumpWriter
+    from scena.evaluation.per_sample import Intervals
     from scena.evaluation.report.collect import Collected
     from scena.evaluation.report.page import Report
     from scena.scenario.stored import LoadedExport
@@ -37,6 +38,11 @@ class LavOptions(ModelsOptions):
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
     dump: Path | None = param(None, help="write targets and predictions to this file, for scena evaluate-dump")
     report: Path | None = param(None, help="write a page with plots and examples of errors to this directory")
+    bootstrap: int | None = param(
+        None,
+        ge=100,
+        help="95 % intervals of the results from this many resamples of the samples, such as 1000; measures sample by sample",
+    )
     plot: Path | None = param(
         None, help="draw the confusion matrix or predicted numbers, and what the evaluator draws, into this file"
     )
@@ -99,8 +105,12 @@ class Lav(ModelCommand):
         shown = show if report is not None or options.plot is not None else None
         with contextlib.ExitStack() as stack:
             dump = stack.enter_context(_new_dump(options.dump, exports)) if options.dump is not None else None
-            results = validate(self.scenario, exports, params, source, dump, shown)
-        print_results(results, options.json)
+            intervals: dict[str, Intervals] | None = {} if options.bootstrap is not None else None
+            results = validate(self.scenario, exports, params, source, dump, shown, intervals, options.bootstrap or 0)
+        if intervals:
+            print_intervals(results, intervals, options.bootstrap or 0, options.json)
+        else:
+            print_results(results, options.json)
         if report is not None:
             _add_facts(report, exports, source)
             print(f"Report: {report.write(results)}")
@@ -153,15 +163,40 @@ def validate(
     source: DataGeneratorParams,
     dump: "DumpWriter | None" = None,
     show: Show | None = None,
+    intervals: "dict[str, Intervals] | None" = None,
+    resamples: int = 0,
 ) -> dict[str, dict[str, Any]]:
-    """The results by model and part of the data; several models run in one pass where they share their inputs."""
+    """The results by model and part of the data; several models run in one pass where they share their inputs. If `intervals` is a
+    dict, it gets those of each result, from that many `resamples`.
+    """
     groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
     results: dict[str, dict[str, Any]] = {}
     for group in groups:
         lav = scenario.create_multi_lav(group, params)
         for part, part_source in source.parts().items():
-            results |= _validate_part(lav, part, part_source, dump, show, several=len(exports) > 1)
+            found = _validate_part(lav, part, part_source, dump, show, several=len(exports) > 1)
+            results |= found
+            if intervals is not None:
+                intervals |= _intervals(lav, part, part_source, found, resamples)
     return results
+
+
+def _intervals(
+    lav: Any, part: str, source: DataGeneratorParams, results: dict[str, dict[str, Any]], resamples: int
+) -> "dict[str, Intervals]":
+    """The intervals of each model's results on one part of the data."""
+    from scena.display import counting
+    from scena.evaluation.per_sample import bootstrap, measure_samples
+
+    first = next(iter(lav.lavs.values()))
+    with counting("Measuring each sample", first.create_pipeline(source).samples_per_epoch()) as advance:
+        measured = measure_samples(lav, source, advance)
+    found = {}
+    for name, own in measured.items():
+        title = " ".join(filter(None, [name, part]))
+        with counting("Resampling", resamples) as advance:
+            found[title] = bootstrap(own, results[title], lav.evaluator_of(name), resamples, advance)
+    return found
 
 
 def _validate_part(
@@ -186,7 +221,7 @@ def _validate_part(
         title = " ".join(filter(None, [name, part]))
         results[title] = values
         if show is not None:
-            show(title, collected[name], lav.lavs[name].evaluator if name in lav.lavs else lav.evaluator)
+            show(title, collected[name], lav.evaluator_of(name))
     return results
 
 

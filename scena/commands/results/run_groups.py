@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scena.commands.output import print_table
+from scena.commands.output import print_table, print_wrapped
 from scena.display import number, one_line, terminal_width
 from scena.params import ParamsError
 
@@ -42,7 +42,7 @@ def print_groups(
         total = sum(len(group.runs) for group in own)
         print("\n" * bool(index) + f"{one_line(scenario)} ({_count(own, 'group')} of {_count(range(total), 'run')})")
         _print_scenario(own, width, sort, reverse)
-    print(EXPLAINED if counted else "There are no finished runs.")
+    print_wrapped(EXPLAINED if counted else "There are no finished runs.")
     for line in notes(groups):
         print(line, file=sys.stderr)
 

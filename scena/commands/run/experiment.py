@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.command import Command
-from scena.commands.run.live_runs import SchedulerRoot, SlotOptions, carry_out
+from scena.commands.run.live_runs import SchedulerRoot, SlotOptions, carry_out_runs, report_groups, report_runs
 from scena.params import ParamsError, param
 
 
@@ -25,6 +25,9 @@ class ExperimentOptions(SlotOptions):
     update: bool = param(
         False,
         help="write the results of each run's last epoch to a new sheet (beside a .csv or .yaml: to NAME.results.csv)",
+    )
+    seeds: int | None = param(
+        None, ge=1, help="run each training with this many seeds, derived from its random_seed (default: 0)"
     )
     yes: bool = param(False, help="do not ask before CLEANUP removes directories")
 
@@ -51,6 +54,10 @@ class RunSheet(Command):
         sheet = options.file
         scheduler = options.scheduler(self.params.scheduler if self.words else None)
         runs = _chosen(read_sheet(sheet, options.sheet), options.only)
+        if options.seeds is not None:
+            from scena.experiments.seeds import with_seeds
+
+            runs = with_seeds(runs, options.seeds)
         output = options.output if options.output is not None else sheet.with_suffix(".runs")
         experiment = Experiment(runs, output, find_python(options.python, sys.executable))
         if options.dry_run:
@@ -58,17 +65,16 @@ class RunSheet(Command):
             _check_flags(experiment)
             return 0
         _clean(experiment, options.yes)
-        directories = {planned.run.id: planned.directory for planned in experiment.runs}
         try:
-            carry_out(
-                experiment, scheduler.create(), "run", lambda running: _title(experiment, running), directories.get
-            )
+            carry_out_runs(experiment, scheduler.create())
         finally:
             if options.update:
                 from scena.experiments.sheets.experiment import result_rows, write_results
 
                 print(f"Results: {write_results(sheet, result_rows(experiment.runs))}", file=sys.stderr)
-        return _report(experiment)
+        if options.seeds is not None:
+            report_groups(experiment)
+        return report_runs(experiment)
 
 
 def _chosen(runs: list[Any], only: list[str]) -> list[Any]:
@@ -119,19 +125,3 @@ def _clean(experiment: Any, yes: bool) -> None:
         if answer.strip().lower() not in ("y", "yes"):
             raise ParamsError("nothing was removed, and nothing was started; unset CLEANUP to keep the directories")
     experiment.clean()
-
-
-def _title(experiment: Any, running: int) -> str:
-    states = [planned.state for planned in experiment.runs]
-    waiting = sum(planned.open for planned in experiment.runs)
-    return f"{states.count('done')} done, {states.count('failed')} failed, {running} running, {waiting} waiting"
-
-
-def _report(experiment: Any) -> int:
-    states = [planned.state for planned in experiment.runs]
-    counted = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-    print(f"{len(states)} runs: {', '.join(counted)}.", file=sys.stderr)
-    bad = [planned for planned in experiment.runs if planned.state not in ("done", "skipped")]
-    for planned in bad:
-        print(f"  {planned.run.id}: {planned.state}: {planned.note}", file=sys.stderr)
-    return 1 if bad else 0

@@ -12,7 +12,7 @@ from scena.errors import ExperimentError
 from scena.experiments.schedulers.params import LocalParams, RayParams, SchedulerParams, SlotParams
 from scena.experiments.stored_run import NO_RESULTS, read_history, read_run
 from scena.params import Params, ParamsError, param
-from scena.storage.run_layout import HISTORY_FILE
+from scena.storage.run_layout import HISTORY_FILE, PARAMS_FILE
 
 
 class SlotOptions(SlotParams):
@@ -84,6 +84,38 @@ def carry_out(
 
         plan.tick = tick
         scheduler.run(plan)
+
+
+def carry_out_runs(experiment: Any, scheduler: Any) -> None:
+    """Carries out the runs of an experiment with a live table."""
+    directories = {planned.run.id: planned.directory for planned in experiment.runs}
+
+    def title(running: int) -> str:
+        states = [planned.state for planned in experiment.runs]
+        waiting = sum(planned.open for planned in experiment.runs)
+        return f"{states.count('done')} done, {states.count('failed')} failed, {running} running, {waiting} waiting"
+
+    carry_out(experiment, scheduler, "run", title, directories.get)
+
+
+def report_runs(experiment: Any) -> int:
+    """Prints what became of the runs of an experiment; returns the exit status."""
+    states = [planned.state for planned in experiment.runs]
+    counted = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    print(f"{len(states)} runs: {', '.join(counted)}.", file=sys.stderr)
+    bad = [planned for planned in experiment.runs if planned.state not in ("done", "skipped")]
+    for planned in bad:
+        print(f"  {planned.run.id}: {planned.state}: {planned.note}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+def report_groups(experiment: Any) -> None:
+    """Prints mean, deviation and interval over the seeds of an experiment's trainings."""
+    from scena.commands.results.run_groups import print_groups
+    from scena.experiments.run_groups import group_runs
+
+    there = [planned.directory for planned in experiment.runs if planned.directory and planned.directory.is_dir()]
+    print_groups(group_runs([read_run(path) for path in there if (path / PARAMS_FILE).is_file()]))
 
 
 class RunProgress:

@@ -38,6 +38,11 @@ class TuneOptions(ScenarioOptions, SlotOptions):
     )
     study: str | None = param(None, help="the study's name in it (default: the name of OUTPUT)")
     seed: int | None = param(None, ge=0, lt=2**32, help="makes the draw of values repeatable")
+    seeds: int | None = param(
+        None,
+        ge=1,
+        help="train each trial with this many seeds, derived from --trainer.random_seed (default: 0); its value is their mean",
+    )
     plot: Path | None = param(
         None, help="draw the values of the trials and the importance of the parameters into this file"
     )
@@ -70,6 +75,8 @@ class Tune(ScenarioCommand):
         options, root = self.options, root_of(trainer=self.default_trainer())
         if not options.search and options.space is None:
             raise ParamsError("choose what to vary: --search learning_rate.lr=log:1e-5:1e-2, for example")
+        if options.seeds is not None and options.pruner != "none":
+            raise ParamsError("--pruner judges a trial by its only run, so it cannot be combined with --seeds")
         check_plot(options.plot)
         self.show_log()
         scheduler = options.scheduler(self.chosen)
@@ -90,13 +97,16 @@ class Tune(ScenarioCommand):
     def _search(self, space: Any, command: list[str], output: Path, scheduler: Any) -> int:
         from scena.experiments.search import study as studies
         from scena.experiments.search.search import Search
+        from scena.experiments.seeds import derived_seeds
 
         options = self.options
         studies.import_optuna()
         make_folder("--output", output)
         storage = studies.open_storage(studies.storage_url(options.storage, output))
         study = self._open_study(storage, space, command, output)
-        epochs = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer.epochs
+        first = parse(space.root, [*space.flags, *space.words(space.first())]).params.trainer
+        epochs = first.epochs
+        seeds = derived_seeds(first.random_seed or 0, options.seeds) if options.seeds is not None else []
         study.sampler = studies.make_sampler(
             options.sampler, options.seed, len(study.trials), parallel=scheduler.at_once > 1
         )
@@ -106,7 +116,7 @@ class Tune(ScenarioCommand):
             total = studies.enqueue_grid(study, space)
             wanted = total if options.trials is None else min(total, options.trials)
         channel, own = getattr(scheduler, "make_channel", None), options.storage is None
-        search = Search(study, space, command, output, sys.executable, wanted, options.metric, own, channel)
+        search = Search(study, space, command, output, sys.executable, wanted, options.metric, own, channel, seeds)
 
         def title(running: int) -> str:
             counted = ", ".join(f"{count} {state}" for state, count in search.counts.items() if count)
@@ -133,6 +143,7 @@ class Tune(ScenarioCommand):
             "search": {axis.name: axis.text for axis in space.axes},
             "flags": command[3:],
             "metric": options.metric or "",
+            **({"seeds": options.seeds} if options.seeds is not None else {}),
         }
         direction = options.direction
         if direction is None and find_study(storage, name) is None:
@@ -186,7 +197,8 @@ def _report(study: Any, space: Any, output: Path, plot: Path | None) -> int:
     write_plots(study, output / PLOTS)
     if plot is not None:
         write_plot(plot, {"Search": overview(study)})
-    print(f"best: trial {best.number}, {best.value:.6g}: " + " ".join(space.words(chosen)))
+    mean = f" (mean of {len(best.user_attrs['seeds'])} seeds)" if "seeds" in best.user_attrs else ""
+    print(f"best: trial {best.number}, {best.value:.6g}{mean}: " + " ".join(space.words(chosen)))
     print(
         f"parameters: {output / BEST_PARAMS_FILE}   plots: {output / PLOTS}   run: {best.user_attrs.get('directory')}"
     )

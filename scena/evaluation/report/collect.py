@@ -1,6 +1,7 @@
 """What a report keeps of the samples of one validation: classes and scores, or numbers, and a few examples with their inputs."""
 
 import heapq
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,6 +162,18 @@ class Collected:
         for (target, predicted), count in self.reading.pairs.items():
             matrix[target, predicted] = count
         return matrix
+
+
+def right_answers(samples: Sequence[Sample]) -> np.ndarray | None:
+    """Whether the class of each sample was predicted right; None if the outputs are not classes."""
+    collected = Collected()
+    for sample in samples:
+        collected(sample)
+    reading = collected.reading
+    if reading is None:
+        return None
+    answers = [reading._classes(sample) for sample in samples]
+    return np.array([target == predicted for target, _, predicted in answers])
 
 
 def class_scores(matrix: np.ndarray) -> list[ClassScores]:

@@ -59,10 +59,10 @@ def result_intervals(
         seed: makes the draw repeatable.
         progress: called with 1 after each resample.
     """
-    whole = _numbers(evaluate(np.arange(count)))
+    whole = numbers(evaluate(np.arange(count)))
     drawn: dict[str, list[float]] = {name: [] for name in whole}
     for chosen in resamples(count, number, seed):
-        found = _numbers(evaluate(chosen))
+        found = numbers(evaluate(chosen))
         for name in whole:
             drawn[name].append(found.get(name, math.nan))
         progress(1)
@@ -71,7 +71,8 @@ def result_intervals(
     return intervals, [name for name in whole if name not in good]
 
 
-def _numbers(results: Results) -> dict[str, float]:
+def numbers(results: Results) -> dict[str, float]:
+    """The results that are numbers."""
     numeric = (int, float, np.integer, np.floating)
     return {
         name: float(value)

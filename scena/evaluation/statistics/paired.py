@@ -1,12 +1,13 @@
 """Two models on the same samples: the paired bootstrap for means, McNemar's test for right and wrong answers."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scena.evaluation.statistics.bootstrap import mean_intervals, resamples
+from scena.evaluation.statistics.bootstrap import mean_intervals, numbers, resamples, result_intervals
 from scena.evaluation.statistics.student import Interval
 
 Values = np.ndarray[Any, Any]
@@ -23,7 +24,7 @@ class PairedTest:
     p: float
     """Two-sided p value of the paired bootstrap, centered at the null hypothesis."""
     effect: float
-    """Cohen's d of the differences: their mean in units of their standard deviation."""
+    """Cohen's d of the differences: their mean in units of their standard deviation; NaN where single samples have no value."""
 
 
 def paired_bootstrap(first: Values, second: Values, number: int, seed: int = 0) -> PairedTest:
@@ -51,6 +52,42 @@ def paired_bootstrap(first: Values, second: Values, number: int, seed: int = 0) 
     )
     p = (extreme + 1) / (number + 1)
     return PairedTest(len(differences), float(np.mean(first)), float(np.mean(second)), interval, p, effect)
+
+
+def paired_results(
+    first: Callable[[Values], dict[str, Any]],
+    second: Callable[[Values], dict[str, Any]],
+    count: int,
+    number: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[str, PairedTest]:
+    """Tests results that are not means over samples, such as those of an evaluator; they have no effect size.
+
+    Args:
+        first: the results of one model on the samples with these indices.
+        second: those of the other model.
+        count: how many samples there are.
+        number: how many resamples to draw.
+        progress: called with 1 after each resample.
+    """
+    drawn: dict[str, list[float]] = {}
+
+    def both(chosen: Values) -> dict[str, Any]:
+        found = numbers(first(chosen)), numbers(second(chosen))
+        apart = {name: value - found[1][name] for name, value in found[0].items() if name in found[1]}
+        for name, value in apart.items():
+            drawn.setdefault(name, []).append(value)
+        return apart
+
+    intervals, _ = result_intervals(both, count, number, progress=progress)
+    whole = numbers(first(np.arange(count))), numbers(second(np.arange(count)))
+    tests = {}
+    for name, interval in intervals.items():
+        values = np.array(drawn[name][1:])  # the first is that of all samples
+        beyond = min(int((values <= 0).sum()), int((values >= 0).sum()))
+        p = min(1.0, 2 * (beyond + 1) / (number + 1))
+        tests[name] = PairedTest(count, whole[0][name], whole[1][name], interval, p, math.nan)
+    return tests
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ import json
 import logging
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scena.evaluation.statistics.student import summarize
 from scena.experiments.schedulers.base import Job, MakeChannel, Running, Slot, local_channel
 from scena.experiments.search.space import SearchSpace, Value
 from scena.experiments.search.study import draw
@@ -16,17 +18,30 @@ from scena.experiments.search.trial import METRIC, SOCKET, VALUES
 from scena.experiments.sheets.command_lines import note_command, resolve, resume_words
 from scena.experiments.sheets.experiment import INTERRUPTED, last_line
 from scena.experiments.sheets.run_registry import RunRegistry
-from scena.experiments.stored_run import read_history, read_run
-from scena.storage.run_layout import LOGS, TRIALS
+from scena.experiments.stored_run import FINISHED, read_history, read_run
+from scena.storage.run_layout import LOGS, PARAMS_FILE, TRIALS
 
 logger = logging.getLogger(__name__)
 
-DIRECTORY, PRUNED = "directory", "pruned"
+DIRECTORY, PRUNED, SEEDS = "directory", "pruned", "seeds"
+
+
+@dataclass
+class SeededTrial:
+    """A trial that runs once for each seed."""
+
+    trial: Any
+    lock: int
+    """Held until the trial has ended; each of its processes inherits a copy."""
+    left: list[int]
+    """Seeds whose runs have not been started."""
+    values: dict[int, float] = field(default_factory=dict)
+    """Seed -> the best value of its run."""
 
 
 @dataclass
 class RunningTrial:
-    """A trial whose process runs."""
+    """A trial whose process runs, or one of its seeds."""
 
     trial: Any
     chosen: dict[str, Value]
@@ -36,6 +51,8 @@ class RunningTrial:
     pruned: bool = False
     key: str | None = None
     """The name of the value in the run's history."""
+    seed: int | None = None
+    """The seed of this run, if the trial has several."""
 
 
 class Search:
@@ -51,6 +68,7 @@ class Search:
         metric: the name of the value to search by; None for the model's own.
         own_storage: whether no other search keeps trials in this study.
         make_channel: creates the channel on which a trial reports; None: values are read from its history when it has ended.
+        seeds: each trial runs once with each of these, and its value is the mean; empty: once, as the flags say.
     """
 
     def __init__(
@@ -64,6 +82,7 @@ class Search:
         metric: str | None = None,
         own_storage: bool = True,
         make_channel: MakeChannel | None = local_channel,
+        seeds: Sequence[int] = (),
     ) -> None:
         self.study, self.space, self.command = study, space, command
         self.output, self.python, self.trials, self.metric = output, python, trials, metric
@@ -71,6 +90,8 @@ class Search:
         self.registry = RunRegistry(output / "locks")
         self.running: dict[str, RunningTrial] = {}
         self.counts: dict[str, int] = {"complete": 0, "pruned": 0, "failed": 0, "stopped": 0}
+        self.seeds = list(seeds)
+        self._seeded: dict[int, SeededTrial] = {}
         self._logged: set[int] = set()
         self._unfinished = self._find_unfinished(own_storage)
 
@@ -93,6 +114,9 @@ class Search:
         """A trial that was left unfinished, or a new one."""
         from optuna.trial import Trial, TrialState
 
+        for seeded in self._seeded.values():
+            if seeded.left:
+                return self._job(seeded.trial, os.dup(seeded.lock), seeded.left.pop(0))
         for frozen in list(self._unfinished):
             if (lock := self.registry.lock(_name(frozen.number))) is None:
                 if frozen.number not in self._logged:
@@ -101,7 +125,9 @@ class Search:
                 continue  # its process still runs, or another search in this folder works on it
             self._unfinished.remove(frozen)
             if self.study.get_trials(deepcopy=False)[frozen.number].state.name == "RUNNING":
-                return self._job(Trial(self.study, frozen._trial_id), lock)
+                if (job := self._first_job(Trial(self.study, frozen._trial_id), lock)) is not None:
+                    return job
+                continue
             os.close(lock)
         while self._has_more():
             trial = self.study.ask()
@@ -109,9 +135,29 @@ class Search:
                 trial.set_user_attr("error", "one more than requested")
                 self.study.tell(trial.number, state=TrialState.FAIL)
                 return None
-            if (lock := self.registry.lock(_name(trial.number))) is not None:
-                return self._job(trial, lock)
+            lock = self.registry.lock(_name(trial.number))
+            if lock is not None and (job := self._first_job(trial, lock)) is not None:
+                return job
         return None
+
+    def _first_job(self, trial: Any, lock: int) -> Job | None:
+        """The job of a trial, or of the first of its seeds that is not done; None if all are, as after a kill."""
+        if not self.seeds:
+            return self._job(trial, lock)
+        seeded = self._seeded[trial.number] = SeededTrial(trial, lock, [])
+        for seed in self.seeds:
+            directory = self._folder() / _name(trial.number) / _seed_name(seed)
+            if (directory / PARAMS_FILE).is_file() and read_run(directory).status == FINISHED:
+                own = RunningTrial(trial, {}, directory, seed=seed)
+                self._complete(own)
+                if (best := best_of(own.values, self.study.direction.name)) is not None:
+                    seeded.values[seed] = best
+                    continue
+            seeded.left.append(seed)
+        if not seeded.left:
+            self._end_seeded(seeded)
+            return None
+        return self._job(trial, os.dup(lock), seeded.left.pop(0))
 
     def waits(self) -> bool:
         """Whether earlier processes of some trials have not ended yet."""
@@ -121,16 +167,19 @@ class Search:
         states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
         return len(states) - states.count("WAITING") < self.trials
 
-    def _job(self, trial: Any, lock: int) -> Job:
+    def _job(self, trial: Any, lock: int, seed: int | None = None) -> Job:
         name = _name(trial.number)
         directory = self._folder() / name
         trial.set_user_attr(DIRECTORY, str(directory))
+        if seed is not None:
+            name, directory = f"{name}-{_seed_name(seed)}", directory / _seed_name(seed)
         chosen = draw(trial, self.space)
         frozen = self.study.trials[trial.number]
-        self.running[name] = RunningTrial(
-            trial, chosen, directory, dict(frozen.intermediate_values), bool(frozen.user_attrs.get(PRUNED))
-        )
-        words = [*self.command, *self.space.words(chosen), f"--trainer.output_dir={directory}"]
+        known = dict(frozen.intermediate_values) if seed is None else {}
+        pruned = bool(frozen.user_attrs.get(PRUNED))
+        self.running[name] = RunningTrial(trial, chosen, directory, known, pruned, seed=seed)
+        own = [f"--trainer.random_seed={seed}"] if seed is not None else []
+        words = [*self.command, *self.space.words(chosen), *own, f"--trainer.output_dir={directory}"]
         command = resolve(resume_words(words, directory), self.python)
         log = self.output / LOGS / f"{name}.log"
         note_command(log, command)
@@ -151,12 +200,16 @@ class Search:
             for name, value in own.chosen.items()
         )
         how = "resumed" if "resume" in running.job.words else "started"
-        logger.info("Trial %d %s on %s: %s", own.trial.number, how, running.slot.name, values)
+        seed = f" (seed {own.seed})" if own.seed is not None else ""
+        logger.info("Trial %d%s %s on %s: %s", own.trial.number, seed, how, running.slot.name, values)
 
     def lost(self, running: Running) -> None:
         """Puts a trial back into the queue, to resume it on another node."""
         own = self.running.pop(running.job.key)
-        self._unfinished.append(self.study.trials[own.trial.number])
+        if own.seed is None:
+            self._unfinished.append(self.study.trials[own.trial.number])
+        elif own.trial.number in self._seeded:
+            self._seeded[own.trial.number].left.append(own.seed)
 
     def heard(self, running: Running) -> bool:
         """Reads the values that a trial reports and answers whether it should end."""
@@ -172,9 +225,8 @@ class Search:
             report = json.loads(line)
             epoch, value, own.key = int(report["epoch"]), float(report["value"]), str(report["key"])
             if epoch not in own.values:  # a resumed trial may report an epoch again, with the same value
-                own.values[epoch] = value
-                own.trial.report(value, epoch)
-            own.pruned = own.pruned or bool(own.trial.should_prune())
+                self._note(own, epoch, value)
+            own.pruned = own.pruned or (own.seed is None and bool(own.trial.should_prune()))
             if own.pruned:
                 own.trial.set_user_attr(PRUNED, True)
             with contextlib.suppress(OSError):  # it has ended
@@ -185,6 +237,8 @@ class Search:
         """Reports the result of a trial to the study; a stopped one stays open and is resumed next time."""
         own = self.running.pop(running.job.key)
         number = own.trial.number
+        if own.seed is not None and number not in self._seeded:
+            return  # the trial has failed with another seed
         if status in INTERRUPTED or (running.stop_sent and status != 0):
             self.counts["stopped"] += 1
             logger.info("Trial %d was stopped", number)
@@ -198,9 +252,16 @@ class Search:
                 f"failed with status {status}: {last_line(running.job.log)}" if status != 0 else "has reported no value"
             )
             own.trial.set_user_attr("error", how)
+            self._forget(number)
             self.study.tell(number, state=TrialState.FAIL)
             self.counts["failed"] += 1
             logger.error("Trial %d %s (see %s)", number, how, running.job.log)
+        elif own.seed is not None:
+            seeded = self._seeded[number]
+            seeded.values[own.seed] = best
+            logger.info("Trial %d with seed %d: %.6g (%.1f s)", number, own.seed, best, running.seconds)
+            if len(seeded.values) == len(self.seeds):
+                self._end_seeded(seeded)
         elif own.pruned:
             self.study.tell(number, state=TrialState.PRUNED)
             self.counts["pruned"] += 1
@@ -210,6 +271,22 @@ class Search:
             self.counts["complete"] += 1
             logger.info("Trial %d: %.6g (%.1f s)", number, best, running.seconds)
 
+    def _end_seeded(self, seeded: SeededTrial) -> None:
+        """Reports the mean over the seeds of a trial to the study."""
+        number, values = seeded.trial.number, [seeded.values[seed] for seed in self.seeds]
+        found = summarize(values)
+        seeded.trial.set_user_attr(SEEDS, {str(seed): seeded.values[seed] for seed in self.seeds})
+        self._forget(number)
+        self.study.tell(number, found.mean)
+        self.counts["complete"] += 1
+        spread = f" ± {found.deviation:.2g}" if found.deviation is not None else ""
+        logger.info("Trial %d: %.6g%s over %d seeds", number, found.mean, spread, found.n)
+
+    def _forget(self, number: int) -> None:
+        """Starts no more seeds of a trial, and lets its lock go with its last process."""
+        if (seeded := self._seeded.pop(number, None)) is not None:
+            os.close(seeded.lock)
+
     def _complete(self, own: RunningTrial) -> None:
         """Adds values from the history that a trial could not report because the search was killed."""
         history = read_history(own.directory)
@@ -217,8 +294,13 @@ class Search:
         for row in history:
             epoch = int(row["epoch"])
             if key in row and epoch not in own.values and math.isfinite(row[key]):
-                own.values[epoch] = row[key]
-                own.trial.report(row[key], epoch)
+                self._note(own, epoch, row[key])
+
+    def _note(self, own: RunningTrial, epoch: int, value: float) -> None:
+        """Keeps the value of an epoch; one of several seeds is not a value of the trial."""
+        own.values[epoch] = value
+        if own.seed is None:
+            own.trial.report(value, epoch)
 
     def tick(self, running: list[Running]) -> None:
         """Nothing to do; a view may override it."""
@@ -234,3 +316,7 @@ def best_of(values: dict[int, float], direction: str) -> float | None:
 
 def _name(number: int) -> str:
     return f"{number:04}"
+
+
+def _seed_name(seed: int) -> str:
+    return f"seed-{seed}"

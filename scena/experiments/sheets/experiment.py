@@ -58,7 +58,11 @@ class PlannedRun:
 class Experiment:
     """The runs of a sheet, run by a scheduler; results, logs and records go to `output`."""
 
-    def __init__(self, runs: list[SheetRun], output: Path, python: str) -> None:
+    remedy = "give it a new ID, or set CLEANUP"
+    """What to do about a run whose parameters have changed."""
+
+    def __init__(self, runs: list[SheetRun], output: Path, python: str, remedy: str | None = None) -> None:
+        self.remedy = remedy or self.remedy
         self.output = output
         self.python = python
         self.registry = RunRegistry(output / "state")
@@ -92,7 +96,7 @@ class Experiment:
         entry = planned.entry = self.registry.read(planned.run.id)
         if entry is not None and entry.words != words and not only_more_epochs(entry.words, words):
             planned.state = CHANGED
-            planned.note = "its parameters have changed since it was started; give it a new ID, or set CLEANUP"
+            planned.note = f"its parameters have changed since it was started; {self.remedy}"
         elif entry is not None and entry.status == DONE and entry.words == words:
             planned.state, planned.note = DONE, f"{entry.seconds:.0f} s"
         elif directory is not None:
@@ -178,7 +182,7 @@ class Experiment:
             planned.note = f"{entry.seconds:.0f} s"
             logger.info("Run %s done in %.1f s", planned.run.id, entry.seconds)
         elif entry.status == STOPPED:
-            planned.note = "was stopped; run the sheet again to resume it"
+            planned.note = "was stopped; the same command resumes it"
             logger.info("Run %s was stopped after %.1f s", planned.run.id, entry.seconds)
         else:
             how = f"was ended by signal {-status}" if status < 0 else f"failed with status {status}"

@@ -57,6 +57,10 @@ class GivenOutputs:
         measured: dict[str, Any] = {name: float(value) for name, value in self._measuring.results().items()}
         return measured | self._measuring.data_results()
 
+    def no_means(self) -> set[str]:
+        """Metrics that are no means over samples, such as AUC."""
+        return self._measuring.no_means() if self._measuring is not None else set()
+
     def _create(self, outputs: Arrays) -> None:
         built = self._built
         given = {

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ EPOCHS = 9
 
 
 def search(output: Path, axes: list[str], trials: int, sampler: Any = "tpe", pruner: Any = "none", seed: int | None = 1,
-           slots: int = 2, storage: str | None = None) -> Any:  # fmt: skip
+           slots: int = 2, storage: str | None = None, seeds: Sequence[int] = ()) -> Any:  # fmt: skip
     """Carries out a search and returns its study."""
     from scena.params import root_of
     from tests.toy.scenario import ToyScenario
@@ -44,7 +45,7 @@ def search(output: Path, axes: list[str], trials: int, sampler: Any = "tpe", pru
         trials = enqueue_grid(study, space)
     words = ["scena", "train", "tests.toy", *flags]
     LocalScheduler(LocalParams(cpus=list(range(slots)))).run(
-        Search(study, space, words, output, str(python), trials, own_storage=storage is None)
+        Search(study, space, words, output, str(python), trials, own_storage=storage is None, seeds=seeds)
     )
     return study
 

@@ -1,0 +1,190 @@
+"""`scena cv` on real trainings: folds, out-of-fold predictions, the ensemble, and what it refuses."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scena import Sample
+from scena.commands.main import main
+from scena.data.params import FoldParams, FoldSourceParams, PipelineMode
+from scena.data.sources.fold import FoldSource, open_pool, write_folds
+from scena.errors import DataError, ExperimentError, ScenarioError, TrainingError
+from scena.evaluation.dump import read_dump
+from scena.experiments.cross_validation import CrossValidation, values_at
+from scena.scenario.ensemble import members
+from scena.training.prepare import check_fold
+from tests.experiments.program import ROOT, scena
+from tests.toy.params import HalvesParams
+from tests.toy.scenario import ToyScenario
+from tests.zygote import Zygote
+
+COMMAND = (
+    "cv tests.toy --folds 2 --stratify targets.y --trainer.epochs 1 --data.count 40 --trainer.random_seed 3 --cpus 2"
+)
+
+
+def cv(zygote: Zygote, folder: Path) -> str:
+    """What the command prints in a folder."""
+    log, errors = folder / "out", folder / "err"
+    log.unlink(missing_ok=True)
+    environment = {"PYTHONPATH": str(ROOT)}
+    status = zygote.run(*COMMAND.split(), log=log, errors=errors, folder=folder, environment=environment)
+    assert status == 0, errors.read_text()
+    return log.read_text()
+
+
+@pytest.fixture(scope="module")
+def done(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A finished cross-validation, and what it printed."""
+    folder = tmp_path_factory.mktemp("cv")
+    return folder / "cv" / "toy", cv(zygote, folder)
+
+
+def test_each_fold_is_tested_by_a_model_that_has_not_seen_it(done: tuple[Path, str]) -> None:
+    output, text = done
+    assert text.splitlines()[0].split() == ["samples", "loss", "acc"]
+    assert "widened for the training samples that folds share" in text
+    assert "is chosen on the scenario's validation data (Halves), which is in no fold" in " ".join(text.split())
+    folds = np.array(json.loads((output / "folds.json").read_text())["folds"])[0]
+    assert Counter(folds.tolist()) == {0: 20, 1: 20}
+    samples = [sample for _, _, sample in read_dump(output / "out_of_fold.jsonl")]
+    assert [sample.meta["index"] for sample in samples] == list(range(40))
+    # the prediction of each sample is that of the model whose training left it out
+    predictors = [ToyScenario.create_predictor(output / "runs" / f"fold-{n}" / "best") for n in (1, 2)]
+    pool = open_pool(HalvesParams(count=40))
+    for index in (0, 7, 33):
+        own, other = predictors[folds[index]], predictors[1 - folds[index]]
+        expected = own.predict_sample(pool[index]).outputs["pred"]
+        assert np.allclose(samples[index].outputs["pred"], expected, atol=1e-5)
+        assert not np.allclose(samples[index].outputs["pred"], other.predict_sample(pool[index]).outputs["pred"])
+    results = json.loads((output / "results.json").read_text())
+    assert list(results["folds"]) == ["fold-1", "fold-2"] and results["summary"]["acc"]["n"] == 2
+    assert (output / "report" / "index.html").is_file()
+
+
+def test_the_ensemble_is_used_like_an_export(
+    done: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = tmp_path / "ensemble"
+    shutil.copytree(done[0] / "ensemble", moved)
+    assert json.loads((moved / "ensemble.json").read_text())["voter"] == "Voter"
+    file, out = tmp_path / "lav.json", tmp_path / "out.jsonl"
+    assert main(["lav", str(moved), "--data.count", "9", "--json", str(file)]) == 0
+    assert list(json.loads(file.read_text()))[-1] == "voted"
+    assert main(["predict", str(moved), "--data.count", "5", "--out", str(out)]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    single = [ToyScenario.create_predictor(path) for path in members(moved)]
+    pool = HalvesParams(count=5).create(PipelineMode.EVALUATION)
+    mean = np.mean([one.predict_sample(pool[0]).outputs["pred"] for one in single], axis=0)
+    assert len(rows) == 5 and np.allclose(rows[0]["outputs"]["pred"], mean, atol=1e-5)
+    assert np.allclose(ToyScenario.create_predictor(moved).predict_sample(pool[0]).outputs["pred"], mean, atol=1e-5)
+    shutil.rmtree(moved / "fold-2")
+    with pytest.raises(ScenarioError, match="not complete: its member fold-2 is missing"):
+        members(moved)
+    (moved / "ensemble.json").write_text('{"format": 1, "members": ["../other"]}')
+    with pytest.raises(ScenarioError, match="names of folders in it"):
+        members(moved)
+
+
+def test_the_same_command_repeats_no_run_and_another_is_refused(done: tuple[Path, str], zygote: Zygote) -> None:
+    output, text = done
+    logs = {path: path.read_bytes() for path in (output / "logs").iterdir()}
+    assert cv(zygote, output.parents[1]) == text
+    assert {path: path.read_bytes() for path in (output / "logs").iterdir()} == logs
+    other = scena(COMMAND.replace("--folds 2", "--folds 3"), output.parents[1], status=1).stderr
+    assert "holds another cross-validation (number of folds: 2 before, 3 now). Choose another --output." in other
+    changed = scena(f"{COMMAND} --model.units 9", output.parents[1], status=1).stderr
+    assert "its parameters have changed since it was started; choose another --output" in changed
+
+
+@pytest.fixture
+def folds(tmp_path: Path) -> CrossValidation:
+    return CrossValidation(HalvesParams(count=30), tmp_path, 3, 2, 0, None, None)
+
+
+def test_training_and_test_samples_of_a_fold_are_the_source_without_overlap(folds: CrossValidation) -> None:
+    for fold in folds.folds:
+        test = FoldSource(folds.test_source(fold), PipelineMode.EVALUATION)
+        train: Any = FoldParams(file=str(folds.file), digest=folds.digest, repeat=fold.repeat, number=fold.number).of(
+            HalvesParams(count=30)
+        )
+        rest = FoldSource(train, PipelineMode.TRAINING)
+        assert sorted([*test.indices, *rest.indices]) == list(range(30)) and len(test) == 10
+        assert test[3].meta["index"] == test.indices[3]
+        assert np.array_equal(test[3].inputs["x"], open_pool(HalvesParams(count=30))[test.indices[3]].inputs["x"])
+    assert [fold.name for fold in folds.folds[:4]] == [
+        "repeat-1-fold-1", "repeat-1-fold-2", "repeat-1-fold-3", "repeat-2-fold-1",
+    ]  # fmt: skip
+    assert not np.array_equal(folds.assigned[0], folds.assigned[1])
+
+
+def test_data_or_folds_that_changed_are_noticed(folds: CrossValidation) -> None:
+    source = folds.test_source(folds.folds[0])
+    with pytest.raises(DataError, match="divides 30 samples, but Halves has 31 now"):
+        FoldSource(source.replace(source=HalvesParams(count=31)), PipelineMode.EVALUATION)
+    folds.assigned[0, 0] = (folds.assigned[0, 0] + 1) % 3
+    folds.file.write_text(json.dumps({"folds": folds.assigned.tolist()}))
+    with pytest.raises(DataError, match="does not hold the folds that this run began with"):
+        FoldSource(source, PipelineMode.EVALUATION)
+    with pytest.raises(DataError, match=r"holds another cross-validation \(seed: None before, 1 now\)"):
+        write_folds(folds.file, folds.assigned, {"seed": 1})
+
+
+def test_pipelines_that_would_train_on_the_tested_fold_are_refused(folds: CrossValidation) -> None:
+    gen = ToyScenario.default_pipelines()
+    gen.fold = FoldParams(file=str(folds.file), digest=folds.digest)
+    gen.train_val.count = 30
+    data = ToyScenario(ToyScenario.default_params()).create_data()
+    check_fold(gen, gen.train_data(data))
+    with pytest.raises(TrainingError, match="does not leave out the fold"):
+        check_fold(gen, data.create_pipeline(PipelineMode.TRAINING, gen.train, gen.train_gen()))
+
+
+def test_streams_and_values_that_are_no_classes_are_refused() -> None:
+    with pytest.raises(DataError, match="is a stream, and cross-validation reads samples by their index"):
+        open_pool(iter([Sample()]))
+    pool = [Sample(targets={"y": np.int32(4), "v": np.zeros(2)}, meta={"site": "A"})]
+    assert values_at(pool, "targets.y", "--stratify") == [4] and values_at(pool, "meta.site", "--group") == ["A"]
+    for path, message in {
+        "targets.z": "a sample .* has no 'z'; it has y, v, before any processor",
+        "targets.v": r"an array of shape \(2,\), and a class or group is a single value",
+        "meta": "is a dict, and a class or group is a number or a text",
+        "gt": "it begins with targets, meta or inputs",
+    }.items():
+        with pytest.raises(ExperimentError, match=message):
+            values_at(pool, path, "--stratify")
+
+
+def test_validation_data_that_is_in_the_folds_may_not_choose_the_best_epoch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tests.toy.data.Halves.__init__", _same_in_each_mode)
+    assert main(["cv", "tests.toy", "--folds", "2"]) == 2
+    assert "tested samples would choose the best epoch. Test the last model instead (--last)" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert main(["cv", "tests.toy", "--folds", "2", "--last", "--dry_run"]) == 0
+    assert "the last model of each run is tested" in capsys.readouterr().err
+    assert main(["cv", "tests.toy", "--train.limit", "5"]) == 2
+    assert main(["cv", "tests.toy", "--trainer.output_dir", "x"]) == 2
+
+
+def _same_in_each_mode(self: Any, params: HalvesParams, mode: PipelineMode) -> None:
+    self.params, self.mode = params, mode
+    self.numbers = np.random.default_rng(1).normal(size=(params.count, 8)).astype("float32")
+
+
+def test_fold_sources_keep_strata_and_order(folds: CrossValidation) -> None:
+    source = FoldSource(folds.test_source(folds.folds[0]), PipelineMode.TRAINING)
+    assert source.strata() is None and source.epoch_order(np.random.default_rng(0), range(len(source))) is None
+    source.inner.strata = lambda: list(range(100, 130))
+    source.inner.epoch_order = lambda rng, chosen: list(reversed(chosen))
+    assert source.strata() == [100 + index for index in source.indices]
+    assert source.epoch_order(np.random.default_rng(0), [0, 2, 3]) == [3, 2, 0]
+    assert isinstance(folds.test_source(folds.folds[0]), FoldSourceParams)
