@@ -17,6 +17,8 @@ EMPTY_NAMES = {"utils", "util", "misc", "helpers", "helper", "common"}
 REGISTRIES = ["pypi" + ".org", "python" + "hosted", "registry." + "npmjs", "conda." + "anaconda"]
 MACHINE_PATH = re.compile(r"(?<![\w.~$}/*-])/(?:root|home|work|opt|Users|private)/\w")
 
+NAMED_MODULE = re.compile(r"`((?:scena|tests|scripts|benchmarks)/[\w/]+\.py)`")
+
 RUNS_CODE = {"eval", "exec", "pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 UNSAFE_CALLS = {"yaml.load", "yaml.full_load", "yaml.unsafe_load", "allow_pickle=True", "safe_mode=False"}
 
@@ -51,6 +53,13 @@ def test_every_module_says_what_lives_in_it() -> None:
 
 def docstring(path: Path) -> str | None:
     return ast.get_docstring(syntax(path))
+
+
+def test_modules_that_the_documentation_names_exist() -> None:
+    pages = [path for path in repository_files() if path.suffix == ".md"]
+    named = {(page, name) for page in pages for name in NAMED_MODULE.findall(page.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    assert not [f"{page.relative_to(ROOT)}: {name}" for page, name in sorted(named) if not (ROOT / name).is_file()]
 
 
 def test_nothing_of_one_machine_is_committed() -> None:

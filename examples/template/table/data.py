@@ -24,8 +24,8 @@ class TemplateSource(SplitSource[TemplateSourceParams]):
     def title(self) -> str:
         return self.params.file
 
-    def read(self, split: str, place: int) -> Sample:
-        row: Sample = self.rows[place]
+    def read(self, split: str, index: int) -> Sample:
+        row: Sample = self.rows[index]
         return row
 
 
