@@ -82,7 +82,7 @@ def register(kind: str, name: str, what: Any) -> None:
     """Offers something under a name of a kind without parameters, from a module that is imported with `--import`.
 
     Args:
-        kind: "Engine", "Backend" or "Command".
+        kind: "Engine" or "Backend".
         name: what a user types.
         what: the object, or "module:Name".
     """

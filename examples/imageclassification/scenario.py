@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena import DataError, PipelineMode, ScenarioBase, TrainerParams
-from scena.scenario.classification import PictureFilesParams
+from scena.scenario.classification import ImagePathsParams
 
 from .params import FlowersPipelines, FlowersScenarioParams
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class FlowersScenario(ScenarioBase[FlowersScenarioParams, FlowersPipelines]):
     """Tells images apart that lie in a folder for each class, for example photographs of flowers."""
 
-    predict_source = PictureFilesParams
+    predict_source = ImagePathsParams
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[FlowersScenarioParams, FlowersPipelines]) -> "Trainer":

@@ -228,7 +228,7 @@ def class_of(raw: Any, kind: Kind, field: Field | None) -> type[Params] | None:
 
 
 def unknown_class(name: object, kind: Kind, field: Field | None) -> str:
-    """What to tell about a class name that does not exist here."""
+    """The message about a class name that does not exist here."""
     options = listed(kind, field)
     if not options:
         return f"there is no {kind.expected()} to choose; received {name!r}. Import the module that defines it."

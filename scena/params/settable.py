@@ -1,6 +1,6 @@
-"""The places of a raw tree that can be set under its current selection, and what a user calls them.
+"""The nodes of a raw tree that can be set under its current selection, and what a user calls them.
 
-A place has one canonical name (`model.graph.filters`) and may have more that are accepted: full paths of flat and inline fields,
+A node has one canonical name (`model.graph.filters`) and may have more that are accepted: full paths of flat and inline fields,
 aliases, the index of a list item. Names are the same on the command line and in files.
 """
 
@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]  # keys from the root of a raw tree
 
 
 class Node:
-    """One place of the tree."""
+    """One node of the tree."""
 
     __slots__ = ("cls", "field", "hidden", "hint", "holder", "key", "kind", "names", "path", "title")
 
@@ -49,7 +49,7 @@ class Node:
 def walk(
     raw: dict[str, Any], cls: type[Params], prefixes: tuple[str, ...] = ("",), kind: Kind | None = None
 ) -> Iterator[Node]:
-    """All places of a tree, parents before children, in the order of declaration."""
+    """All nodes of a tree, parents before children, in the order of declaration."""
     yield from _walk_object(raw, cls, kind or kind_of(cls), prefixes, (), False, False)
 
 
@@ -102,7 +102,7 @@ def _names(field: Field, prefixes: tuple[str, ...], in_item: bool) -> tuple[str,
 
 
 class Index:
-    """The places of a tree by name."""
+    """The nodes of a tree by name."""
 
     def __init__(self, raw: dict[str, Any], cls: type[Params]) -> None:
         self.raw, self.cls = raw, cls
@@ -122,7 +122,7 @@ class Index:
                     self.by_name.setdefault(name, []).append(node)
 
     def get(self, name: str) -> list[Node]:
-        """The places called `name`: several only where params objects share a name at the root (`data`)."""
+        """The nodes called `name`: several only where params objects share a name at the root (`data`)."""
         return self.by_name.get(name, [])
 
     def name_of(self, path: Path) -> str:

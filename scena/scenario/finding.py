@@ -106,7 +106,7 @@ def list_scenarios() -> list[str]:
     found = list(_search(Path.cwd(), ""))
     if not any(name.startswith("examples.") for name in found):
         found += _search((_clone() or PACKAGE) / "examples", "examples.")
-    return sorted({*found, *READY})
+    return sorted({*found, *READY} - set(READY.values()))
 
 
 def _clone() -> Path | None:
@@ -238,7 +238,7 @@ def _scenarios_of(module: ModuleType) -> dict[str, AnyScenario]:
 
 
 def scenario_of(stored_name: str, directory: Path, explicit: str | None = None) -> AnyScenario:
-    """The scenario of a stored run: `explicit`, which a user named with --scenario, or else what the file says,
+    """The scenario of a stored run: `explicit`, which a user named with --scenario, or else what the file names,
     `package.module:Class`.
 
     Nothing below the directory that holds the file is imported.

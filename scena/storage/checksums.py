@@ -131,7 +131,7 @@ def tree_checksums(directory: Path, root: Path | None = None) -> dict[str, str]:
 
 
 def keep_foreign(directory: Path, aside: Path) -> None:
-    """Copies files that somebody else has put into a directory to `aside`, which replaces it.
+    """Copies the files that Scena did not write from a directory to `aside`, which replaces it.
 
     Without a readable manifest all files count as Scena's.
     """

@@ -36,7 +36,7 @@ class TensorBuffer:
     def __init__(self) -> None:
         self._memory: Array = np.empty(0, np.uint8)
         self._layout: list[tuple[str, str, tuple[int, ...]]] = []
-        self._places: list[Array] = []
+        self._targets: list[Array] = []
         self._second = ThreadPoolExecutor(1, thread_name_prefix="scena-copy")
 
     def reserve(self, arrays: Mapping[str, Array]) -> None:
@@ -57,17 +57,17 @@ class TensorBuffer:
             self._memory.fill(0)
         self._memory[:start] = np.frombuffer(struct.pack("<Q", len(text)) + text, np.uint8)
         bounds = (item["data_offsets"] for item in header.values())
-        self._places = [self._memory[start + first : start + last] for first, last in bounds]
+        self._targets = [self._memory[start + first : start + last] for first, last in bounds]
         self._layout = layout
 
     def fill(self, arrays: Mapping[str, Array]) -> None:
         """Copies the arrays in; large ones with two threads."""
         self.reserve(arrays)
         chunks: list[tuple[Array, Array]] = []
-        for place, array in zip(self._places, arrays.values(), strict=True):
+        for target, array in zip(self._targets, arrays.values(), strict=True):
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             for start in range(0, flat.nbytes, _CHUNK):
-                chunks.append((place[start : start + _CHUNK], flat[start : start + _CHUNK]))
+                chunks.append((target[start : start + _CHUNK], flat[start : start + _CHUNK]))
         if self._memory.nbytes < _SECOND_THREAD_FROM:
             _copy(chunks)
             return
@@ -117,5 +117,5 @@ def _type_name(name: str, array: Array) -> str:
 
 
 def _copy(chunks: list[tuple[Array, Array]]) -> None:
-    for place, source in chunks:
-        np.copyto(place, source)
+    for target, source in chunks:
+        np.copyto(target, source)

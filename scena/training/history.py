@@ -48,8 +48,8 @@ class History(list[dict[str, Any]]):
         for name in names or [name for name in known if name not in NOT_PLOTTED]:
             groups.setdefault(name.removeprefix("val_").removeprefix("lav_"), []).append(name)
         figure = new_figure(5 * max(len(groups), 1), 3.5)
-        for place, (title, members) in enumerate(groups.items(), 1):
-            axes = figure.add_subplot(1, len(groups), place)
+        for column, (title, members) in enumerate(groups.items(), 1):
+            axes = figure.add_subplot(1, len(groups), column)
             for name in members:
                 points = [(row["epoch"], row[name]) for row in self if name in row]
                 axes.plot([x for x, _ in points], [y for _, y in points], label=name, marker=".")

@@ -105,24 +105,24 @@ class WarmStarter:
 
     def read(self, path: Path) -> Weights:
         """The stored weights."""
-        place = _place(path)
-        stored = stored_weights(place)
+        found = _weights_path(path)
+        stored = stored_weights(found)
         if stored is not None:
             return stored
-        if place != path:
-            logger.info("Warm start from %s", place)
-        return self.scenario.read_weights(place)
+        if found != path:
+            logger.info("Warm start from %s", found)
+        return self.scenario.read_weights(found)
 
     def read_layers(self, path: Path) -> list[LayerState]:
         """The state of layers besides their weights, such as vocabularies; empty if it is not stored there."""
         if type(self).read is not WarmStarter.read or type(self).apply is not WarmStarter.apply:
             return []  # only the custom reader knows what is stored there
-        place = _place(path)
-        if place.is_file():
+        found = _weights_path(path)
+        if found.is_file():
             return []
-        if (place / STATE_FILE).is_file():
-            return stored_layers(read_checkpoint(place))
-        return read_layer_file(place)
+        if (found / STATE_FILE).is_file():
+            return stored_layers(read_checkpoint(found))
+        return read_layer_file(found)
 
     def rename(self, path: str) -> str:
         """The path in the model of a stored path."""
@@ -192,7 +192,7 @@ class WarmStarter:
         layers.refresh(taken)
 
 
-def _place(path: Path) -> Path:
+def _weights_path(path: Path) -> Path:
     """The file, checkpoint or export with the weights; of a run its best model, else its last one, else its newest checkpoint."""
     if (
         (path.suffix == ".safetensors" and path.is_file())

@@ -9,7 +9,7 @@ from PIL import Image
 from examples.imageclassification.draw import FLOWERS, draw_flower, write_flowers
 from examples.imageclassification.scenario import FlowersScenario
 from scena.data.sources.params import ImageFilesParams
-from scena.scenario.classification.params import PictureFilesParams
+from scena.scenario.classification.params import ImagePathsParams
 from scena.storage.location import Location
 from scena.testing import run_scenario_test
 
@@ -32,7 +32,7 @@ def test_contract(tmp_path: Path, flowers: Path) -> None:
     params.scenario.data.image_shape = [16, 16, 3]
     params.scenario.model.filters, params.scenario.model.dense = [4, 4], [8, 8]
     files = sorted((flowers / "validation" / "tulip").iterdir())
-    source = PictureFilesParams(image_files=files)
+    source = ImagePathsParams(image_files=files)
     run_scenario_test(FlowersScenario, params, directory=tmp_path, predict_source=source, tolerance=1e-4)
     predictor = FlowersScenario.create_predictor(tmp_path / "run" / "export")
     printed: list[str] = []

@@ -368,7 +368,7 @@ def test_each_file_may_have_a_set_of_its_own() -> None:
     assert parsed.origins["trainer.epochs"] == "one.yaml:2 (set b)"
     write("trainer: {epochs: 8}", "odd:name.yaml")
     assert parse(Root(), ["--config", "odd:name.yaml", "--data.lists=x"]).params.trainer.epochs == 8
-    with pytest.raises(ParamsError, match="--config_set a says nothing: each file of --config names its own set"):
+    with pytest.raises(ParamsError, match="--config_set a has no effect: each file of --config names its own set"):
         parse(Root(), ["--config", "one.yaml:b", "--config_set", "a"])
     with pytest.raises(ParamsError, match="one.yaml: there is no set 'd'; there are: a, b"):
         parse(Root(), ["--config", "one.yaml:d"])

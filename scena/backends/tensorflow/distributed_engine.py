@@ -121,17 +121,17 @@ class DistributedEngine:
         results = self.distribution.strategy.run(function, args=arguments)
         return self.distribution.strategy.experimental_local_results(results)[0]
 
-    def _place(self) -> tuple[int, int]:
+    def _replica_index(self) -> tuple[int, int]:
         """The index of this replica among all, and in this process."""
         context = tf.distribute.get_replica_context()
         number = int(tf.get_static_value(tf.convert_to_tensor(context.replica_id_in_sync_group)))
         return number, number - self.distribution.first
 
-    def _part(self, batch: Any, counted: Any, total: Any, place: int) -> tuple[Any, tf.Tensor]:
+    def _part(self, batch: Any, counted: Any, total: Any, index: int) -> tuple[Any, tf.Tensor]:
         """The replica's rows of a batch and its share of the whole; one row and a share of 0 if it has none."""
         size = tf.shape(tf.nest.flatten(batch)[0])[0]
         replicas = len(self.distribution.devices)
-        start, stop = size * place // replicas, size * (place + 1) // replicas
+        start, stop = size * index // replicas, size * (index + 1) // replicas
         rows = tf.cast(stop - start, tf.float32)
         share = tf.where(counted > 0, rows / total, 0.0)
         if replicas > 1:
@@ -139,21 +139,21 @@ class DistributedEngine:
         return batch, share
 
     def _train_replica(self, batch: Any, counted: Any, total: Any, flag: Any) -> tf.Tensor:
-        _, place = self._place()
-        model = self._models[place]
-        part, share = self._part(batch, counted, total, place)
-        step = ReplicaStep(model, share, flag if place == 0 else tf.zeros_like(flag))
-        with use_global_seed(self._seeds[place]), replica_step(step):
+        _, index = self._replica_index()
+        model = self._models[index]
+        part, share = self._part(batch, counted, total, index)
+        step = ReplicaStep(model, share, flag if index == 0 else tf.zeros_like(flag))
+        with use_global_seed(self._seeds[index]), replica_step(step):
             logs = step.logs(model.train_step((part,)))
         self._names["train"] = list(logs)
         return tf.stack([*(tf.cast(value, tf.float32) for value in logs.values()), step.flag])
 
     def _test_replica(self, batch: Any, counted: Any, total: Any) -> tf.Tensor:
-        _, place = self._place()
-        model = self._models[place]
-        part, share = self._part(batch, counted, total, place)
+        _, index = self._replica_index()
+        model = self._models[index]
+        part, share = self._part(batch, counted, total, index)
         before = [tf.identity(variable.value) for variable in model.metrics_variables]
-        with use_global_seed(self._seeds[place]):
+        with use_global_seed(self._seeds[index]):
             logs = model.test_step((part,))
         for variable, value in zip(model.metrics_variables, before, strict=True):
             variable.assign(tf.where(share > 0, variable.value, value))
@@ -162,7 +162,7 @@ class DistributedEngine:
 
     def _collect_step(self) -> tf.Tensor:
         def replica() -> tf.Tensor:
-            model = self._models[self._place()[1]]
+            model = self._models[self._replica_index()[1]]
             variables = model.metrics_variables
             sums = all_sums([tf.cast(variable.value, tf.float64) for variable in variables])
             for variable, value in zip(variables, sums, strict=True):
@@ -174,9 +174,9 @@ class DistributedEngine:
 
     def _spread_step(self) -> tf.Tensor:
         def replica() -> tf.Tensor:
-            number, place = self._place()
-            model = self._models[place]
-            state = [*model.variables, *model.optimizer.variables, *model.metrics_variables, self._seeds[place].state]
+            number, index = self._replica_index()
+            model = self._models[index]
+            state = [*model.variables, *model.optimizer.variables, *model.metrics_variables, self._seeds[index].state]
             spread(list({id(variable): variable for variable in state}.values()), number)
             return tf.constant(0)
 

@@ -130,12 +130,12 @@ def all_sums(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
     context = tf.distribute.get_replica_context()
     sums: list[Any] = [None] * len(tensors)
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
-        places = [place for place, tensor in enumerate(tensors) if tensor.dtype == dtype]
-        flat = tf.concat([tf.reshape(tensors[place], [-1]) for place in places], axis=0)
+        indices = [index for index, tensor in enumerate(tensors) if tensor.dtype == dtype]
+        flat = tf.concat([tf.reshape(tensors[index], [-1]) for index in indices], axis=0)
         reduced = context.all_reduce(tf.distribute.ReduceOp.SUM, flat)
-        parts = tf.split(reduced, [tf.size(tensors[place]) for place in places])
-        for place, part in zip(places, parts, strict=True):
-            sums[place] = tf.ensure_shape(tf.reshape(part, tf.shape(tensors[place])), tensors[place].shape)
+        parts = tf.split(reduced, [tf.size(tensors[index]) for index in indices])
+        for index, part in zip(indices, parts, strict=True):
+            sums[index] = tf.ensure_shape(tf.reshape(part, tf.shape(tensors[index])), tensors[index].shape)
     return sums
 
 

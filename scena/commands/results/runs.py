@@ -47,7 +47,7 @@ class RunsOptions(Params):
         if self.result is not None and self.plot is None:
             raise ParamsError("--result is what to plot, so it needs --plot FILE")
         if self.group and (self.diff or self.params is not None):
-            raise ParamsError("--group shows the parameters in which groups differ: leave out --diff and --params")
+            raise ParamsError("--group shows the parameters in which groups differ; use it without --diff and --params")
 
 
 class Runs(Command):

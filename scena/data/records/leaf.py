@@ -245,7 +245,7 @@ class SparseLeaf(Leaf):
         self.dense_shape = dense_shape
 
     @property
-    def places_keys(self) -> tuple[str, str]:
+    def index_keys(self) -> tuple[str, str]:
         """The features with the indices and the shape of the whole."""
         return f"{self.key}#indices", f"{self.key}#dense_shape"
 
@@ -256,14 +256,14 @@ class SparseLeaf(Leaf):
     def encode(self, value: Any, into: dict[str, Any]) -> None:
         indices, values, dense_shape = value
         super().encode(values, into)
-        for key, numbers in zip(self.places_keys, (indices, dense_shape), strict=True):
+        for key, numbers in zip(self.index_keys, (indices, dense_shape), strict=True):
             into[key] = np.asarray(numbers, np.int64).reshape(-1)
 
     def _array_decoder(self) -> Callable[[Any], Any]:
         return self._decode_sparse
 
     def _decode_sparse(self, features: Any) -> SparseValue:
-        found = (parse_feature(features[key]).int64_list.value for key in self.places_keys)
+        found = (parse_feature(features[key]).int64_list.value for key in self.index_keys)
         indices, dense_shape = (np.array(values, np.int64) for values in found)
         return SparseValue(indices.reshape(-1, len(dense_shape)), self._decode_array(features), dense_shape)
 

@@ -67,11 +67,11 @@ class ListFileGenerator(RandomAccessGenerator[P]):
         choices = rng.choice(len(ratios), size=total, p=ratios / ratios.sum())
         order = np.empty(total, np.int64)
         for number, lines in enumerate(lists):
-            places = np.flatnonzero(choices == number)
-            rounds = -(-len(places) // len(lines)) if len(lines) else 0
+            positions = np.flatnonzero(choices == number)
+            rounds = -(-len(positions) // len(lines)) if len(lines) else 0
             drawn = [lines[rng.permutation(len(lines))] for _ in range(rounds)]
             if drawn:
-                order[places] = np.concatenate(drawn)[: len(places)]
+                order[positions] = np.concatenate(drawn)[: len(positions)]
         return order.tolist()
 
 

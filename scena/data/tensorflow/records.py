@@ -145,7 +145,7 @@ def _features(leaf: Leaf) -> dict[str, Any]:
     if leaf.shape_key is not None:
         found[leaf.shape_key] = open_length
     if isinstance(leaf, SparseLeaf):
-        found |= dict.fromkeys(leaf.places_keys, open_length)
+        found |= dict.fromkeys(leaf.index_keys, open_length)
     for axis in range(leaf.ragged_rank):
         found[leaf.splits_key(axis)] = open_length
     return found
@@ -167,7 +167,7 @@ def _tensor(leaf: Leaf, parsed: dict[str, Any]) -> Any:
         splits = [parsed[leaf.splits_key(axis)] for axis in range(leaf.ragged_rank)]
         return tf.RaggedTensor.from_nested_row_splits(value, splits)
     if isinstance(leaf, SparseLeaf):
-        indices, dense_shape = (parsed[key] for key in leaf.places_keys)
+        indices, dense_shape = (parsed[key] for key in leaf.index_keys)
         rank = tf.size(dense_shape) if leaf.dense_shape is None else len(leaf.dense_shape)
         if leaf.dense_shape is not None:
             dense_shape = tf.ensure_shape(dense_shape, [rank])

@@ -7,12 +7,12 @@ GROWTH, STEM, BLOCKS = 48, 96, (6, 12)  # DenseNet161, up to its second transiti
 
 
 def deep_pix_bis(nn: Layers, x: Tensor, options: Options) -> dict[str, Tensor]:
-    """The map of scores (NHWC, one for each place) and the score of the whole image, both as logits."""
+    """The map of scores (NHWC, one for each position) and the score of the whole image, both as logits."""
     x = dense_front(nn, x, GROWTH, STEM, BLOCKS)
-    places = nn.classify_map(x, 1)
-    outputs = {"map": nn.as_nhwc(places)}
+    scores = nn.classify_map(x, 1)
+    outputs = {"map": nn.as_nhwc(scores)}
     if options.num_classes:
-        flat = nn.real.flatten(nn.real.activate(places, "sigmoid"))
+        flat = nn.real.flatten(nn.real.activate(scores, "sigmoid"))
         outputs["logits"] = nn.real.dense(flat, options.num_classes)
     return outputs
 

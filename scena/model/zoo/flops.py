@@ -49,16 +49,16 @@ def _multiply_adds(layer: Any, inputs: tuple[int, ...], outputs: tuple[int, ...]
     if isinstance(layer, layers.Dense | AlgebraDense):
         return math.prod(inputs[1:]) * layer.units * components
     if isinstance(layer, layers.SeparableConv2D):
-        places = _places(outputs, layer.data_format)
-        return places * (math.prod(layer.depthwise_kernel.shape) + math.prod(layer.pointwise_kernel.shape))
+        positions = _positions(outputs, layer.data_format)
+        return positions * (math.prod(layer.depthwise_kernel.shape) + math.prod(layer.pointwise_kernel.shape))
     if isinstance(layer, layers.Conv2DTranspose | AlgebraConv2DTranspose):
-        return _places(inputs, layer.data_format) * math.prod(layer.kernel.shape) * components
+        return _positions(inputs, layer.data_format) * math.prod(layer.kernel.shape) * components
     if isinstance(layer, layers.Conv2D | layers.DepthwiseConv2D | AlgebraConv2D | AlgebraDepthwiseConv2D):
-        return _places(outputs, layer.data_format) * math.prod(layer.kernel.shape) * components
+        return _positions(outputs, layer.data_format) * math.prod(layer.kernel.shape) * components
     return 0
 
 
-def _places(shape: tuple[int, ...], data_format: str) -> int:
+def _positions(shape: tuple[int, ...], data_format: str) -> int:
     return math.prod(shape[2:] if data_format == "channels_first" else shape[1:-1])
 
 

@@ -287,7 +287,7 @@ class Layers:
         return self.leave(self.dense(x, units, name=CLASSIFIER))
 
     def classify_map(self, x: Tensor, units: int) -> Tensor:
-        """The same with a convolution of 1 × 1, for networks whose classifier looks at each place."""
+        """The same with a convolution of 1 × 1, for networks whose classifier looks at each position."""
         if not units:
             return self.leave(x)
         if self.leaves_before:

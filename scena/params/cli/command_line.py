@@ -73,12 +73,12 @@ def current_tree(default: Params, argv: list[str]) -> Origins:
 
 def take_help(argv: list[str]) -> tuple[list[str], list[str] | None]:
     """The words without `--help`, and what follows it up to the next flag: the words to search for. None without `--help`."""
-    place = next((place for place, word in enumerate(argv) if word in HELP), None)
-    if place is None:
+    position = next((position for position, word in enumerate(argv) if word in HELP), None)
+    if position is None:
         return argv, None
-    after = [word for word in argv[place:] if word not in HELP]
+    after = [word for word in argv[position:] if word not in HELP]
     count = next((count for count, word in enumerate(after) if is_flag(word)), len(after))
-    return [*argv[:place], *after[count:]], after[:count]
+    return [*argv[:position], *after[count:]], after[:count]
 
 
 def print_help(default: Params | None, argv: list[str], *, usage: str, description: str = "",
@@ -197,9 +197,9 @@ def parse_options(cls: type[Q], argv: list[str], *, partial: bool = False) -> tu
     raw = default_raw(cls)
     hints = cls.hints()
     spellings = _spellings(cls)
-    first = next((place for place, word in enumerate(argv) if word.startswith("-")), len(argv))
-    places = [field for field in cls.__params__.values() if field.positional]
-    positional, words = (list(argv[:first]), list(argv[first:])) if places else ([], list(argv))
+    first = next((position for position, word in enumerate(argv) if word.startswith("-")), len(argv))
+    arguments = [field for field in cls.__params__.values() if field.positional]
+    positional, words = (list(argv[:first]), list(argv[first:])) if arguments else ([], list(argv))
     rest: list[str] = []
     given: dict[str, str] = {}
     while words:
@@ -217,9 +217,9 @@ def parse_options(cls: type[Q], argv: list[str], *, partial: bool = False) -> tu
             raw[name] = from_words(own, hints[name])
         except Mismatch as mismatch:
             raise ParamsError(sentence(flag, str(mismatch))) from None
-    while places and rest and not rest[0].startswith("-"):
+    while arguments and rest and not rest[0].startswith("-"):
         positional.append(rest.pop(0))
-    for field in places:
+    for field in arguments:
         count = len(positional) if takes_many(hints[field.name]) else 1
         own, positional = positional[:count], positional[count:]
         if own and field.name in given:

@@ -73,7 +73,7 @@ def flag_completions(
     last = next((word for word in reversed(before) if is_flag(word)), None)
     values: list[str] = []
     if last is not None and not beginning.startswith("--"):
-        count = len(before) - 1 - max(place for place, word in enumerate(before) if word == last)
+        count = len(before) - 1 - max(position for position, word in enumerate(before) if word == last)
         name = last[2:].partition("=")[0].replace("-", "_")
         nodes = [node for known in (index, own) if known is not None for node in known.get(name)]
         values, must = _value_words(name, nodes, count)

@@ -1,4 +1,4 @@
-"""What to tell about a name that does not exist: who has it, how it is spelt, or what is there instead."""
+"""The message about a name that does not exist: who has it, how it is spelled, or what there is instead."""
 
 from scena.errors import ParamsError, close_names
 from scena.params.kinds import CLASS, candidates, class_of

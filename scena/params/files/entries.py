@@ -32,7 +32,7 @@ def origins_of(layer: Mapping[str, Any]) -> dict[str, str]:
 
 
 def nest_instead(key: str) -> str:
-    """What to say about a key with dots. Files nest names, so that each value has one place, which the schema knows."""
+    """The hint for a key with dots. Files nest names, so that each value has one place, which the schema knows."""
     *parents, last = key.split(".")
     nested = functools.reduce(lambda inner, name: f"{name}: {{{inner}}}", reversed(parents), f"{last}: …")
     return f"a name in a file has no dots; write `{nested}` instead of `{key}: …`"
@@ -73,7 +73,7 @@ def entries_of(layer: Mapping[str, Any], origin: str) -> list[Entry]:
 
 
 class Spellings(NamedTuple):
-    """The names of another system, and a function that says them in ours."""
+    """The names of another system, and a function that translates them into ours."""
 
     names: Collection[str]
     """As they stand on a command line: `dataloader.name`."""

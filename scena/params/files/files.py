@@ -82,7 +82,7 @@ def _check_set(config_set: str, sources: list[Source], documents: list[Section],
     open_to_it = [(source, document) for source, document in zip(sources, documents, strict=True) if source.set is None]
     what = ", ".join(source.path for source, _ in open_to_it)
     if not open_to_it:
-        raise ParamsError(f"--config_set {config_set} says nothing: each file of --config names its own set")
+        raise ParamsError(f"--config_set {config_set} has no effect: each file of --config names its own set")
     if any(config_set in document for _, document in open_to_it):
         return
     known = _top_level(tree)
@@ -202,7 +202,7 @@ def parents_of(content: Section, name: str | None) -> list[str]:
 
 
 def _labelled(value: Any, name: str | None) -> Any:
-    """A copy in which each origin also says the set: `runs.yaml:12 (set big)`."""
+    """A copy in which each origin also names the set: `runs.yaml:12 (set big)`."""
     if isinstance(value, Section):
         return Section(
             {key: _labelled(item, name) for key, item in value.items() if key != EXTENDS},

@@ -72,10 +72,10 @@ class _Layer:
                 self.errors.append(entry.error(str(error)))
 
     def structural(self, entry: Entry) -> list[Node]:
-        """The places of an entry that choose classes."""
-        return [node for node in self.places(entry) if node.kind.form != "leaf"]
+        """The nodes of an entry that choose classes."""
+        return [node for node in self.nodes(entry) if node.kind.form != "leaf"]
 
-    def places(self, entry: Entry) -> list[Node]:
+    def nodes(self, entry: Entry) -> list[Node]:
         return [node for node in self.index.get(entry.name) if not (node.hidden and entry.is_text)]
 
     def claim(self, node: Node, entry: Entry, *, replaced: bool = False) -> None:
@@ -114,7 +114,7 @@ class _Layer:
         return True
 
     def put_list(self, entry: Entry, node: Node, items: list[Any]) -> bool:
-        """A new list: each item starts with the defaults of its class; what else it says follows under its own name."""
+        """A new list: each item starts with the defaults of its class; its other entries follow under their own names."""
         self.put(node, entry, [self.new_item(item, node) for item in items])
         for position, item in enumerate(items):
             own = Entry(f"{entry.name}.{position}", item, entry.origin)
@@ -234,7 +234,7 @@ class _Layer:
     # ------------------------------------------------------------------------------------------------ plain values
 
     def assign(self, entry: Entry) -> None:
-        if nodes := self.places(entry):
+        if nodes := self.nodes(entry):
             node = nodes[0]
             self.claim(node, entry)
             node.holder[node.key] = self.leaf_value(entry, node)

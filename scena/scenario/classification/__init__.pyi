@@ -2,4 +2,4 @@
 
 from scena.scenario.classification.evaluator import ClassificationEvaluator as ClassificationEvaluator
 from scena.scenario.classification.params import ClassificationEvaluatorParams as ClassificationEvaluatorParams
-from scena.scenario.classification.params import PictureFilesParams as PictureFilesParams
+from scena.scenario.classification.params import ImagePathsParams as ImagePathsParams

@@ -12,7 +12,7 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch, Sample
 from scena.data.spec import ArraySpec
 from scena.errors import DataError
-from scena.scenario.classification.params import ClassificationDataParams, PictureFilesParams
+from scena.scenario.classification.params import ClassificationDataParams, ImagePathsParams
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +49,7 @@ class ClassificationData(ImageData[ClassificationDataParams]):
         return f"{name}: {text}{target}" if name else f"{text}{target}"
 
 
-class PictureFiles(RandomAccessGenerator[PictureFilesParams]):
+class ImagePaths(RandomAccessGenerator[ImagePathsParams]):
     """Reads image files; a processor decodes them."""
 
     def __len__(self) -> int:

@@ -178,7 +178,7 @@ def check_sizes(network: Any, params: ClassificationNetworkParams, sizes: list[i
 
 
 def load_weights(network: keras.Model, params: ClassificationNetworkParams, pipelines: ClassificationPipelines) -> None:
-    """Sets the first weights, says what was set, and warns of images that are normalized in another way than theirs."""
+    """Sets the initial weights, logs what was set, and warns of images that are normalized in another way than theirs."""
     weights = str(params.weights)
     classifier = load_pretrained(network, weights)
     logger.info(

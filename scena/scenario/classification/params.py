@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # --help loads no numpy
     from scena.data.pipeline import DataPipeline
 
 
-class PictureFilesParams(DataGeneratorParams, builds=".data:PictureFiles"):
+class ImagePathsParams(DataGeneratorParams, builds=".data:ImagePaths"):
     """Image files without a class, for prediction."""
 
     image_files: list[Path] = param(required=True, help="the images to classify")

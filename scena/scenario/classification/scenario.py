@@ -9,7 +9,7 @@ from scena.scenario.classification.params import (
     HUB,
     ClassificationPipelines,
     ClassificationScenarioParams,
-    PictureFilesParams,
+    ImagePathsParams,
 )
 from scena.scenario.scenario import ScenarioBase
 from scena.training.params import TrainerParams
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, ClassificationPipelines]):
     """Image classification with a network of the zoo (`scena zoo` lists them)."""
 
-    predict_source = PictureFilesParams
+    predict_source = ImagePathsParams
 
     @classmethod
     def create_trainer(cls, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> "Trainer":

@@ -19,8 +19,8 @@ from scena.scenario.classification.model import ClassificationGraph, Mixing
 from scena.scenario.classification.params import (
     ClassificationModelParams,
     ClassificationNetworkParams,
+    ImagePathsParams,
     MixParams,
-    PictureFilesParams,
 )
 from scena.scenario.classification.scenario import ClassificationScenario
 from scena.scenario.finding import find_scenario
@@ -61,7 +61,7 @@ def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> Non
     params.gen.source = ImageFilesParams(images=pictures)
     params.scenario.model.mix.mixup = 0.3
     files = sorted((pictures / "red").iterdir())[:3]
-    source = PictureFilesParams(image_files=files)
+    source = ImagePathsParams(image_files=files)
     run_scenario_test(ClassificationScenario, params, directory=tmp_path, predict_source=source, tolerance=1e-4)
     predictor = ClassificationScenario.create_predictor(tmp_path / "run" / "export")
     assert predictor.data.params.class_names == ["blue", "red"]

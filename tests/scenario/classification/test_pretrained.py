@@ -13,7 +13,7 @@ from PIL import Image
 from scena.commands.main import main
 from scena.model.hub.inspect import trust_saved_models
 from scena.model.zoo import create_network
-from scena.scenario.classification.params import PictureFilesParams
+from scena.scenario.classification.params import ImagePathsParams
 from scena.scenario.classification.scenario import ClassificationScenario
 from scena.testing import run_scenario_test
 
@@ -76,7 +76,7 @@ def test_a_saved_model_keeps_the_contract_and_travels_with_the_export(
     tmp_path: Path, extractor: Path, picture: Path
 ) -> None:
     params = small(tmp_path / "unused", name="hub", handle=str(extractor), factor=1, depth=None, dropout=0.1)
-    source = PictureFilesParams(image_files=[picture])
+    source = ImagePathsParams(image_files=[picture])
     run_scenario_test(ClassificationScenario, params, directory=tmp_path, predict_source=source, tolerance=1e-4)
     export = tmp_path / "run" / "export"
     expected = next(iter(ClassificationScenario.create_predictor(export).predict(source))).outputs["pred"]
