@@ -1,13 +1,15 @@
 """Whether the suggestions of `scena lr-find` train: each one beside a grid of rates, on every example.
 
-    python -m benchmarks.lr_find [--examples NAME…] [--seed 1] [--scale 1] [--grid-only] [--validations 8] [--out FILE] [--data FOLDER]
+    python -m benchmarks.lr_find [--examples NAME…] [--seed 1] [--scale 1] [--grid-only] [--out FILE] [--data FOLDER]
 
 An example is trained with eleven constant rates from 1e-5 to 1, in half decades, and with the suggested one, each time from the same
-weights, with the same batches and for the same number of steps: about 60 seconds of one thread. What counts is the lowest of eight
-validation losses at equal distances, on all validation data: that of the model which a training keeps as its best. Steps are fixed rather
-than seconds, so that a busy machine gives the same result. `lr-find` gets a budget of four times these steps, as its default of four
-minutes is four times the minute of a training. The seed decides weights and batches of the grid and of `lr-find`. Each training
-is added to the file when it ends, and what is there is not computed again.
+weights, with the same batches and for the same number of steps. What counts is the lowest of six validation losses at equal distances, on
+all validation data: that of the model which a training keeps as its best. Steps are fixed rather than seconds, so that a busy machine gives
+the same result. `lr-find` gets a budget of four times these steps, as its default of four minutes is four times the minute of a training.
+
+Rates are tried from the middle outwards, and hopeless ones end after a third of their steps. The trials of `lr-find` start from the same
+weights and see the same batches, so its longest ones are beginnings of trainings of the grid, and are not repeated. Each training is added
+to the file when it ends, and not computed again.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +27,24 @@ import numpy as np
 
 from scena.params import parse, root_of
 from scena.scenario.finding import find_scenario
+from scena.training.schedules.params import RateFinderParams
+from scena.training.schedules.rate_finder import prepare_trials, range_tests_and_trials
+from scena.training.schedules.rate_search import rounds
+from scena.training.schedules.rate_trials import VALIDATIONS, Trials
+from scena.training.trigger import Trigger
 
 RATES = [10.0 ** (-5 + half / 2) for half in range(11)]
+COUNTED = 6
+"""Validations of a training; the longest trials of `lr-find` end with the fourth."""
+THIRD = 2
+"""Validations of a hopeless one."""
+BEHIND = 3.0
+"""A rate is hopeless if its loss is then this many times that of another one at this point, or above that of the next rate towards the
+middle, which is hopeless or ended worse than good."""
 WITHIN = 1.1
-"""A suggestion is good if its loss is at most this many times the best one of the grid,"""
+"""A rate is good if its loss is at most this many times the best one of the grid."""
 LEARNED = 0.01
-"""or if both are below this share of the untrained loss: then the task is learned, and hardly a sample is left to tell them apart."""
+"""A suggestion will also do if both losses are below this share of the untrained loss: hardly a sample is left to tell them apart."""
 STEPS = {
     "examples.tutorial.min": 5000,
     "examples.tutorial.full": 5000,
@@ -44,9 +59,7 @@ STEPS = {
     "examples.template.listfile": 30000,
     "examples.template.table": 50000,
 }
-"""Steps of each training."""
-COUNTED = 8
-"""Validations of a training that count."""
+"""Steps of each training, about."""
 
 
 def main() -> None:
@@ -56,7 +69,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scale", type=float, default=1, help="times the steps of each training")
     parser.add_argument("--grid-only", action="store_true", help="without lr-find")
-    parser.add_argument("--validations", type=int, default=COUNTED, help="how many are recorded, a multiple of 8")
     parser.add_argument("--out", type=Path, default=Path("lr_find.json"))
     parser.add_argument("--data", type=Path, default=Path("lr_find_data"), help="where made data is written")
     options = parser.parse_args()
@@ -64,79 +76,143 @@ def main() -> None:
     done: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     for name in options.examples:
         steps = round(STEPS[name] * options.scale)
-        mine = done.setdefault(f"{name} steps {steps} seed {options.seed}", {"curves": {}})
-        measuring = Measuring(name, steps, options.seed, mine, options.data)
-        for rate in RATES if options.grid_only else [*RATES, measuring.suggestion()]:
-            if rate is not None and measuring.train(rate, options.validations):
-                options.out.write_text(json.dumps(done, indent=1))
-        print(judged(name, steps, mine), flush=True)
+        mine = done.setdefault(f"{name} steps {steps} seed {options.seed}", {"trainings": {}})
+        for _ in measured(name, steps, options.seed, mine, options.data, not options.grid_only):
+            options.out.write_text(json.dumps(done, indent=1))
+        print(judged(name, mine), flush=True)
 
 
-class Measuring:
-    """Trainings of one example; `mine` gets their results."""
-
-    def __init__(self, name: str, steps: int, seed: int, mine: dict[str, Any], data: Path) -> None:
-        self.name, self.steps, self.seed, self.mine, self.data = name, steps, seed, mine, data
-        self._trials: Any = None
-
-    def train(self, rate: float, validations: int) -> bool:
-        """Trains at a rate unless that was done before."""
-        from scena.training.schedules.rate_finder import prepare_trials
-        from scena.training.schedules.rate_trials import Trials
-
-        if f"{rate:.2g}" in self.mine["curves"]:
-            return False
-        if self._trials is None:
-            self._trials = Trials(prepare_trials(*self._trainer(), None))
-            self.mine["untrained"] = self._trials.validate()
-        begun = time.process_time()
-        places = [self.steps * number // validations for number in range(1, validations + 1)]
-        losses = self._trials.train(rate, self.steps, validate_at=places).losses
-        losses += [math.inf] * (validations - len(losses))
-        self.mine["curves"][f"{rate:.2g}"] = losses
-        print(f"{self.name} {rate:.2g}: {reached(losses):.4g}, {time.process_time() - begun:.1f} s", flush=True)
-        return True
-
-    def suggestion(self) -> float | None:
-        """What `lr-find` suggests."""
-        from scena.training.schedules.params import RateFinderParams
-        from scena.training.schedules.rate_finder import find_rate
-        from scena.training.trigger import Trigger
-
-        if "suggestion" not in self.mine:
-            found = find_rate(RateFinderParams(budget=Trigger(4 * self.steps, "steps")), *self._trainer())
-            self.mine["suggestion"], self.mine["refusal"] = found.suggestion, found.refusal
-            self.mine["trials"] = [[trial.rate, trial.steps, trial.loss] for trial in found.trials]
-            print(f"{self.name}: {found.suggestion} {found.refusal} {self.mine['trials']}", flush=True)
-        return self.mine["suggestion"]
-
-    def _trainer(self) -> tuple[Any, Any]:
-        """The parameters and the scenario of the example."""
-        scenario = find_scenario(self.name)
-        flags = flags_of(self.name, self.data)
-        params = parse(root_of(trainer=scenario.default_trainer_params()), flags, prog=self.name).params.trainer
-        params.random_seed = self.seed
-        trainer = scenario.create_trainer(params)
-        return trainer.params, trainer.scenario
+def measured(name: str, steps: int, seed: int, mine: dict[str, Any], data: Path, find: bool) -> Iterator[None]:
+    """Adds what is missing to the results of an example, one by one."""
+    missing = [rate for rate in RATES if _key(rate) not in mine["trainings"]]
+    if (not missing and not find) or "suggestion" in mine:
+        return
+    everything = prepare_trials(*_trainer(name, seed, data), None).val_data
+    finder = RateFinderParams(budget=Trigger(4 * steps, "steps"))
+    run = prepare_trials(*_trainer(name, seed, data), finder.validation_samples)
+    trials = GridTrials(run, everything, rounds(4 * steps)[-1], mine["trainings"])
+    mine["untrained"] = trials.validate_everything()
+    for rate in sorted(missing, key=_from_middle):
+        print(name, trials.record(rate), flush=True)
+        yield
+    if find:
+        found = range_tests_and_trials(finder, run, trials)
+        mine |= {"suggestion": found.suggestion, "refusal": found.refusal, "tests": found.tests}
+        mine["trials"] = [[trial.rate, trial.steps, trial.loss] for trial in found.trials]
+        print(f"{name}: {found.suggestion} {found.refusal} {mine['trials']}", flush=True)
+        if found.suggestion is not None and not mine["trainings"].get(_key(found.suggestion), {}).get("whole"):
+            print(name, trials.record(found.suggestion, hopeful=True), flush=True)
+        yield
 
 
-def reached(losses: list[float]) -> float:
-    """The lowest of the validations that count; infinite if the training diverged."""
-    each = len(losses) // COUNTED
-    return min(losses[each - 1 :: each]) if math.isfinite(losses[-1]) else math.inf
+class HopelessError(Exception):
+    """A training will not be among the best."""
 
 
-def judged(name: str, steps: int, mine: dict[str, Any]) -> str:
+class GridTrials(Trials):
+    """Trainings of the grid; those of `lr-find` that are their beginnings are not repeated.
+
+    Args:
+        run: validates on the samples that `lr-find` takes.
+        everything: all validation data.
+        longest: the steps of the longest trials of `lr-find`.
+        trainings: gets the results.
+    """
+
+    def __init__(self, run: Any, everything: Any, longest: int, trainings: dict[str, Any]) -> None:
+        super().__init__(run)
+        self._everything, self._longest, self._trainings = everything, longest, trainings
+        self._places = [longest * number // VALIDATIONS for number in range(1, COUNTED + 1)]
+        self._recorded: dict[str, Any] | None = None
+        self._hopeful = False
+
+    def record(self, rate: float, *, hopeful: bool = False) -> str:
+        """Trains at a rate, to the end if `hopeful`."""
+        begun, self._hopeful = time.process_time(), hopeful
+        self._recorded = recorded = {"rate": rate, "steps": self._places[-1], "losses": [], "seen": [], "whole": False}
+        try:
+            recorded["diverged"] = self.train(rate, self._places[-1], validate_at=self._places).steps < self._places[-1]
+            recorded["whole"] = True
+        except HopelessError:
+            recorded["diverged"] = False
+        self._recorded, self._trainings[_key(rate)] = None, recorded
+        return f"{rate:.2g}: {reached(recorded):.4g} {recorded['losses']} {time.process_time() - begun:.1f} s"
+
+    def validate(self) -> float:
+        loss = super().validate()
+        if self._recorded is not None:
+            self._recorded["seen"].append(loss)
+            self._recorded["losses"].append(self.validate_everything(loss))
+            if len(self._recorded["losses"]) == THIRD and not self._hopeful and self._is_hopeless(self._recorded):
+                raise HopelessError
+        return loss
+
+    def validate_everything(self, loss: float | None = None) -> float:
+        """The loss on all validation data, which is `loss` if `lr-find` takes them all."""
+        few = self._run.val_data
+        assert few is not None
+        if loss is not None and few.samples_per_epoch() == self._everything.samples_per_epoch():
+            return loss
+        self._run.val_data = self._everything
+        try:
+            return super().validate()
+        finally:
+            self._run.val_data = few
+
+    def loss_reached(self, rate: float, steps: int, validations: int = VALIDATIONS) -> float:
+        recorded = self._trainings.get(_key(rate))
+        if steps != self._longest or recorded is None or not recorded["whole"]:
+            return super().loss_reached(rate, steps, validations)
+        return min(recorded["seen"][:validations]) if len(recorded["seen"]) >= validations else math.inf
+
+    def _is_hopeless(self, recorded: dict[str, Any]) -> bool:
+        now = min(recorded["losses"])
+        others = [other for other in self._trainings.values() if len(other["losses"]) >= THIRD]
+        if any(now > BEHIND * min(other["losses"][:THIRD]) for other in others):
+            return True
+        best = min(map(reached, others), default=math.inf)
+        return any(
+            _from_middle(other["rate"]) < _from_middle(recorded["rate"])
+            and abs(math.log10(other["rate"] / recorded["rate"])) < 0.6
+            and now > min(other["losses"][:THIRD])
+            and (not other["whole"] or reached(other) > WITHIN * best)
+            for other in others
+        )
+
+
+def _trainer(name: str, seed: int, data: Path) -> tuple[Any, Any]:
+    """The parameters and the scenario of an example."""
+    scenario = find_scenario(name)
+    params = parse(root_of(trainer=scenario.default_trainer_params()), flags_of(name, data), prog=name).params.trainer
+    params.random_seed = seed
+    trainer = scenario.create_trainer(params)
+    return trainer.params, trainer.scenario
+
+
+def _key(rate: float) -> str:
+    return f"{rate:.2g}"
+
+
+def _from_middle(rate: float) -> float:
+    return abs(math.log10(rate / RATES[5]))
+
+
+def reached(recorded: dict[str, Any]) -> float:
+    """The lowest loss; infinite if the training diverged."""
+    return min(recorded["losses"]) if recorded["losses"] and not recorded["diverged"] else math.inf
+
+
+def judged(name: str, mine: dict[str, Any]) -> str:
     """A row of the table."""
-    losses = {rate: reached(mine["curves"][f"{rate:.2g}"]) for rate in RATES}
-    best = min(RATES, key=lambda rate: losses[rate])
-    grid, untrained, rate = losses[best], mine["untrained"], mine.get("suggestion")
-    if rate is None:
-        return f"| `{name}` | {steps} | {untrained:.3g} | {mine.get('refusal', '')} | | {best:.2g} | {grid:.3g} | | |"
-    loss = reached(mine["curves"][f"{rate:.2g}"])
-    learned = max(loss, grid) <= LEARNED * untrained
-    verdict = "good" if loss <= WITHIN * grid else "learned" if learned else "worse"
-    return f"| `{name}` | {steps} | {untrained:.3g} | {rate:.2g} | {loss:.3g} | {best:.2g} | {grid:.3g} | {loss / grid:.2f} | {verdict} |"
+    grid = [mine["trainings"][_key(rate)] for rate in RATES]
+    best, untrained, suggestion = min(grid, key=reached), mine["untrained"], mine.get("suggestion")
+    lowest = reached(best)
+    row = f"| `{name.removeprefix('examples.')}` | {best['steps']} | {untrained:.3g} |"
+    if suggestion is None:
+        return f"{row} none | | {best['rate']:.2g} | {lowest:.3g} | {mine.get('refusal', '')} |"
+    loss = reached(mine["trainings"][_key(suggestion)])
+    verdict = " (learned)" if loss > WITHIN * lowest and max(loss, lowest) <= LEARNED * untrained else ""
+    return f"{row} {suggestion:.2g} | {loss:.3g} | {best['rate']:.2g} | {lowest:.3g} | {loss / lowest:.2f}{verdict} |"
 
 
 def flags_of(name: str, data: Path) -> list[str]:

@@ -111,7 +111,13 @@ def find_rate(
             f"Leave out --device.dist_strategy {trainer_params.device.dist_strategy}."
         )
     run = prepare_trials(trainer_params, scenario, params.validation_samples)
-    trials = Trials(run, progress)
+    return range_tests_and_trials(params, run, Trials(run, progress), progress)
+
+
+def range_tests_and_trials(
+    params: RateFinderParams, run: TrainingRun, trials: Trials, progress: Move = lambda count, total=None: None
+) -> FoundRates:
+    """`find_rate` with a run that is prepared for its `trials`."""
     found = _range_tests(params, run, trials, progress)
     if found.suggestion is None or not params.budget:
         return found
