@@ -87,9 +87,12 @@ def measured(name: str, steps: int, seed: int, mine: dict[str, Any], data: Path,
     missing = [rate for rate in RATES if _key(rate) not in mine["trainings"]]
     if (not missing and not find) or "suggestion" in mine:
         return
-    everything = prepare_trials(*_trainer(name, seed, data), None).val_data
     finder = RateFinderParams(budget=Trigger(4 * steps, "steps"))
-    run = prepare_trials(*_trainer(name, seed, data), finder.validation_samples)
+    run = prepare_trials(*_trainer(name, seed, data), None)
+    everything = run.val_data
+    assert everything is not None
+    if (everything.samples_per_epoch() or math.inf) > finder.validation_samples:
+        run = prepare_trials(*_trainer(name, seed, data), finder.validation_samples)
     trials = GridTrials(run, everything, rounds(4 * steps)[-1], mine["trainings"])
     mine["untrained"] = trials.validate_everything()
     for rate in sorted(missing, key=_from_middle):
@@ -150,8 +153,7 @@ class GridTrials(Trials):
     def validate_everything(self, loss: float | None = None) -> float:
         """The loss on all validation data, which is `loss` if `lr-find` takes them all."""
         few = self._run.val_data
-        assert few is not None
-        if loss is not None and few.samples_per_epoch() == self._everything.samples_per_epoch():
+        if loss is not None and few is self._everything:
             return loss
         self._run.val_data = self._everything
         try:

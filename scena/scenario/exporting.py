@@ -13,9 +13,9 @@ from scena.errors import ConversionError, ScenarioError
 from scena.model.state.archive import write_layer_file
 from scena.params import short_name
 from scena.prediction.converted import is_verified
-from scena.scenario.stored import ExportParams, describe, read_description, write_description
+from scena.scenario.stored import ExportParams, describe, model_content, read_description, write_description
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
-from scena.storage.durable import put_in_place, replace_directory, sync_tree
+from scena.storage.durable import link_tree, put_in_place, replace_directory, sync_tree
 from scena.storage.run_layout import EXPORT_FILE, MANIFEST, model_file
 from scena.storage.run_layout import saved_model as saved_model_folder
 
@@ -123,19 +123,39 @@ def complete_export(
     try:
         built.load(directory)
         if lacks_saved_model:
-            _add_saved_models(built, directory, check)
+            _add_saved_models(directory, lambda aside: _write_saved_models(aside, built, directory), check)
         if lacking and inputs is not None:
             _add_formats(built, directory, lacking, inputs())
     finally:
         now.put_back()
 
 
-def _add_saved_models(built: "BuiltModel", directory: Path, check: Callable[[Path], None] | None) -> None:
+def link_saved_models(built: "BuiltModel", directory: Path, other: Path) -> None:
+    """Gives an export that lacks its SavedModels those of another one, if their parameters and weights are equal."""
+    folders = [saved_model_folder(graph) for graph in built.graphs]
+    if not (directory / EXPORT_FILE).is_file() or (directory / saved_model_folder()).exists():
+        return
+    if not all((other / folder).is_dir() for folder in folders):
+        return
+    content = model_content(directory)
+    if content is None or content != model_content(other):
+        return
+
+    def link(aside: Path) -> None:
+        for folder in folders:
+            link_tree(other / folder, aside / folder)
+
+    _add_saved_models(directory, link)
+
+
+def _add_saved_models(
+    directory: Path, write: Callable[[Path], None], check: Callable[[Path], None] | None = None
+) -> None:
     aside = directory.with_name(f".{directory.name}.saved_model")
     shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed here
     try:
         aside.mkdir()
-        _write_saved_models(aside, built, directory)
+        write(aside)
         if check is not None:
             check(aside)
         sync_tree(aside)

@@ -315,6 +315,12 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
         complete_export(built, directory, check, formats, inputs)
 
+    def link_saved_models(self, built: "BuiltModel", directory: Path, other: Path) -> None:
+        """Gives an export that lacks its SavedModels those of another one, if their parameters and weights are equal."""
+        from scena.scenario.exporting import link_saved_models
+
+        link_saved_models(built, directory, other)
+
     def create_export_check(self, built: "BuiltModel", trainer_params: Any) -> "ExportCheck":
         """What compares exports with the model in memory."""
         from scena.scenario.verifying import ExportCheck

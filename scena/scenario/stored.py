@@ -5,10 +5,11 @@ import json
 import logging
 import platform
 import sys
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scena.data.params import RULES
 from scena.data.resource import resolve_resources
@@ -18,7 +19,7 @@ from scena.params import Params, ParamsError, build, short_name, subclasses, to_
 from scena.params.tree import values_in
 from scena.scenario.finding import AnyScenario, scenario_of
 from scena.scenario.scenario import ScenarioBase
-from scena.storage.checksums import DamagedFileError, verify_tree, warn_if_changed, write_checked
+from scena.storage.checksums import DamagedFileError, tree_checksums, verify_tree, warn_if_changed, write_checked
 from scena.storage.code_fingerprints import (
     CodeChange,
     Fingerprints,
@@ -26,7 +27,7 @@ from scena.storage.code_fingerprints import (
     noted_imports,
     stored_fingerprints,
 )
-from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, RESOURCES, model_file
+from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, LAYERS_FILE, RESOURCES, model_file
 
 if TYPE_CHECKING:
     from scena.evaluation.params import LAVParams
@@ -256,6 +257,33 @@ class LoadedExport:
 def opened(export: Any, scenario: AnyScenario) -> LoadedExport:
     """An export by its directory, or one that was opened already, as it is."""
     return export if isinstance(export, LoadedExport) else load_export(Path(export), scenario)
+
+
+class ModelContent(NamedTuple):
+    """All that the outputs of an export depend on: two exports are equal, whenever they were written, if this is."""
+
+    params: tuple[Any, dict[str, str]]
+    """The scenario's parameters, and the checksums of their resources."""
+    weights: tuple[dict[str, Any], dict[str, str]]
+    """The checksums of what the Keras files consist of, and of what layers keep beside their weights."""
+
+
+def model_content(directory: Path) -> ModelContent | None:
+    """What the outputs of the export in this directory depend on; None if it cannot be read, which loading it explains."""
+
+    def checksums(name: str) -> dict[str, str]:
+        return tree_checksums(directory / name, directory) if (directory / name).exists() else {}
+
+    files: dict[str, Any] = {}
+    try:
+        for path in sorted(directory.glob("model*.keras")):
+            with zipfile.ZipFile(path) as archive:
+                members = [entry for entry in archive.infolist() if entry.filename != "metadata.json"]  # has the date
+            files[path.name] = [(entry.filename, entry.file_size, entry.CRC) for entry in members]
+        params = read_description(export_file(directory))["trainer"].get("scenario")
+    except (zipfile.BadZipFile, ScenarioError):
+        return None
+    return ModelContent((params, checksums(RESOURCES)), (files, checksums(LAYERS_FILE)))
 
 
 def load_export(directory: Path, scenario: AnyScenario) -> LoadedExport:

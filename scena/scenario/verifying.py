@@ -14,9 +14,8 @@ from scena.backends.base import backend
 from scena.errors import ScenaError, ScenarioError
 from scena.model.building import precision_policy
 from scena.model.state.randomness import unnoticed
-from scena.params import to_raw
 from scena.prediction.formats.base import Arrays, difference
-from scena.scenario.stored import load_export
+from scena.scenario.stored import load_export, model_content
 from scena.storage.run_layout import saved_model
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ SAVED_MODEL_TOLERANCES = {"float32": 1e-4, "mixed_float16": 1e-2, "mixed_bfloat1
 """The same for a SavedModel, whose compiler may reorder operations."""
 WHOLE_NUMBERS = 0.25
 """The share of whole numbers that may differ in a SavedModel: two classes may be equally likely."""
-SMALL = 16_000_000
+SMALL = 32_000_000
 """A model with fewer parameters is kept when it was read back, so that the next export with the same parameters needs not build it."""
 REMEDY = (
     "A layer keeps something that is neither in its variables nor given back by its hooks, or the model depends on more than "
@@ -66,6 +65,8 @@ class ExportCheck:
         self._runs: dict[str, Callable[[Arrays], Arrays]] = {}
         self._random: set[tuple[str, str]] = set()
         self._kept: tuple[Any, BuiltModel] | None = None
+        self._verified: tuple[Any, Expected] | None = None
+        self._unable = False
         self.keep = False
         """Whether a large model that was read back is kept for the next export, too; it takes memory until then."""
 
@@ -75,6 +76,8 @@ class ExportCheck:
 
     def expect(self, inputs: Arrays) -> Expected | None:
         """Runs the model in memory; None, with a warning, if that is not possible in this way."""
+        if self._unable:
+            return None
         with unnoticed():
             seeds = [keras.ops.convert_to_numpy(seed.value) for seed in _seeds(self._built)]
             try:
@@ -82,8 +85,15 @@ class ExportCheck:
             except Exception as error:  # a user's graph may need to be compiled
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 logger.warning("Exports are not verified, because the model cannot be run on a few samples: %s", reason)
+                self._unable = True
                 return None
         return Expected(inputs, outputs, seeds)
+
+    def known(self, directory: Path) -> Expected | None:
+        """The outputs of an export that is equal to the one that was verified last."""
+        if self._verified is None or self._verified[0] is None or self._verified[0] != model_content(directory):
+            return None
+        return self._verified[1]
 
     def verify_model(self, directory: Path, name: Path, expected: Expected) -> None:
         """Builds the model of an export from what is written there, and compares it.
@@ -111,6 +121,7 @@ class ExportCheck:
                     f"{name} cannot be read back: {reason.replace(str(directory), str(name))}"
                 ) from error
         self._compare(str(name), expected, outputs, TOLERANCE, 0.0, lambda: _outputs(built, expected.inputs, runs))
+        self._verified = model_content(directory), expected
 
     def verify_saved_models(self, directory: Path, name: Path, expected: Expected) -> None:
         """Compares the SavedModels in a directory; those that are not there are skipped.
@@ -137,8 +148,9 @@ class ExportCheck:
     def _read(self, directory: Path) -> "BuiltModel":
         export = load_export(directory, self._scenario)
         export.code_compared = True
-        params = to_raw(export.params.scenario)
-        if self._kept is not None and self._kept[0] == params:
+        content = model_content(directory)
+        params = content.params if content is not None else None
+        if self._kept is not None and params is not None and self._kept[0] == params:
             self._kept[1].load(directory)
             return self._kept[1]
         with precision_policy(self._precision):

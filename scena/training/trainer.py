@@ -256,7 +256,7 @@ class Trainer:
         result = {"epoch": run.progress.epoch, "step": run.progress.step, **(self.history[-1] if self.history else {})}
         if self.params.export_final:
             with run.averaged_weights():
-                check = verification.of_export(run.paths.export, verification.expect()) if verification else None
+                check = verification.of_export(run.paths.export) if verification else None
                 self.scenario.export(
                     run.built,
                     run.paths.export,
@@ -271,7 +271,11 @@ class Trainer:
             check = None
             if verification is not None:
                 check = verification.of_saved_models(run.paths.best, self.best.expected, known=self.best.verified)
+            if self.params.export_final:
+                self.scenario.link_saved_models(run.built, run.paths.best, run.paths.export)
             self._complete(run, run.paths.best, check)
+        if verification is not None:
+            verification.report()
 
     def _complete(self, run: TrainingRun, directory: Path, check: Callable[[Path], None] | None = None) -> None:
         formats = self.params.export_formats

@@ -2,6 +2,7 @@
 
 import logging
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import tensorflow as tf
 
 from scena.errors import TrainingError
 from scena.model.state.randomness import unnoticed
+from scena.storage.checksums import verify_tree
+from scena.training.checks import verification
+from scena.training.params import BestBy
 from tests.derived.scenario import DerivedScenario
 from tests.faults.harness import fingerprint
 from tests.faults.survivor.scenario import SurvivorScenario
@@ -75,6 +79,32 @@ def test_without_the_check_it_is_written(tmp_path: Path) -> None:
     train_toy(tmp_path / "run", scenario=DerivedScenario, scenario__model__kinds=["normalization"], verify_export=False,
               scenario__model__forgetful=True, epochs=1, **SMALL)  # fmt: skip
     assert (tmp_path / "run" / "best" / "model.keras").is_file()
+
+
+def test_the_last_model_is_verified_once_if_it_is_the_best(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is equal in both exports is neither read back nor written twice; another best model has files of its own."""
+    for best, epochs in ((None, 1), (BestBy("max", "val_loss"), 3)):
+        run = tmp_path / str(epochs)
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, logger="scena.training.checks.verification"):
+            train_toy(run, export_final=True, epochs=epochs, best=best, **SMALL)
+        files = [run / name / "saved_model" / "variables" / "variables.index" for name in ("best", "export")]
+        assert files[0].samefile(files[1]) == (epochs == 1)
+        for name in ("best", "export"):
+            verify_tree(run / name)
+        (line,) = [record.getMessage() for record in caplog.records if "Verifying exports took" in record.getMessage()]
+        assert re.fullmatch(r"Verifying exports took \d+\.\d+ s of \d+\.\d s\.", line)
+
+
+def test_a_best_model_whose_outputs_took_too_long_is_verified_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "SHARE", -1.0)
+    train_toy(tmp_path / "fine", epochs=3, **SMALL)
+    assert (tmp_path / "fine" / "best" / "saved_model").is_dir()
+    monkeypatch.setattr(OddGraph, "way", "eager")
+    with pytest.raises(TrainingError, match="best/saved_model does not give"):
+        train_toy(tmp_path / "odd", scenario=OddScenario, epochs=3, **SMALL)
 
 
 def test_a_saved_model_that_differs_is_not_kept(tmp_path: Path) -> None:

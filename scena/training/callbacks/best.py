@@ -32,7 +32,7 @@ class BestModel(MonitoredCallback):
         self.epoch: int | None = None
         self.step: int | None = None
         self.expected: Any = None
-        """Outputs of the best model for some samples, if this process wrote it."""
+        """Outputs of the best model for some samples, if this process wrote it and computed them."""
         self.verified = False
         """Whether the export was read back since it was last written."""
         self._first = True
@@ -62,7 +62,9 @@ class BestModel(MonitoredCallback):
     def _write(self, result: dict[str, Any]) -> None:
         self._unwritten = None
         self.step = self.run.progress.step
-        self.expected = self.run.verification.expect() if self.run.verification is not None else None
+        verification = self.run.verification
+        expects = verification is not None and (self._first or verification.affordable)
+        self.expected = verification.expect() if verification is not None and expects else None
         try:
             self._export(result)
         except OSError as error:
@@ -75,11 +77,12 @@ class BestModel(MonitoredCallback):
 
     def _export(self, result: dict[str, Any]) -> None:
         run = self.run
-        check = run.verification.of_export(self.path, self.expected) if run.verification and self._first else None
+        verified = self._first and run.verification is not None and self.expected is not None
+        check = run.verification.of_export(self.path, self.expected) if run.verification and verified else None
         run.scenario.export(
             run.built, self.path, run.params, saved_model=False, check=check, result=result, code=run.code
         )
-        self.verified, self._first = check is not None, False
+        self.verified, self._first = verified, False
 
     def _retry(self) -> None:
         """Writes a best model that could not be written before; raises OSError if it still cannot."""

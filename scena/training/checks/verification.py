@@ -1,5 +1,7 @@
 """Verifies exports during a training: chooses the samples and the weights to compare with."""
 
+import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +15,12 @@ from scena.errors import ScenaError, TrainingError
 if TYPE_CHECKING:
     from scena.training.run import TrainingRun
 
+logger = logging.getLogger(__name__)
+
 SAMPLES = 4
 """Enough to see a difference, at almost no cost."""
+SHARE = 0.01
+"""The share of a training's time that may go into outputs of models which are perhaps not the best for long."""
 
 
 class Verification:
@@ -29,6 +35,9 @@ class Verification:
         self._check = run.scenario.create_export_check(run.built, run.params)
         self._samples: dict[str, Any] = {}
         self._of_validation = False
+        self._begun = time.monotonic()
+        self._spent = 0.0
+        self._verified_at: int | None = None
 
     def see(self, batch: Batch, *, validation: bool = False) -> None:
         """Keeps some samples of the first batch, preferably of the validation."""
@@ -41,51 +50,74 @@ class Verification:
         """The training is over; its last exports follow one after the other."""
         self._check.keep = True
 
+    def report(self) -> None:
+        """Logs how long it took."""
+        logger.debug("Verifying exports took %.2f s of %.1f s.", self._spent, time.monotonic() - self._begun)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether it has taken little of the training's time up to now."""
+        return self._spent <= SHARE * (time.monotonic() - self._begun)
+
     def retrace(self) -> None:
         """Compiles again, because a layer has replaced tensors."""
         self._check.retrace()
 
     def expect(self) -> Any:
         """The current outputs of the model; None if it cannot be verified."""
-        return self._check.expect(self._inputs())
+        with self._timed():
+            return self._check.expect(self._inputs())
 
-    def of_export(self, name: Path, expected: Any) -> "Callable[[Path], None] | None":
-        """A function that checks a complete export before it is moved into place.
+    def of_export(self, name: Path, expected: Any = None) -> "Callable[[Path], None]":
+        """A function that checks a complete export of the model in memory before it is moved into place.
 
         Args:
             name: its final directory.
-            expected: its expected outputs.
+            expected: its expected outputs, if they are known.
         """
-        if expected is None:
-            return None
 
         def check(directory: Path) -> None:
-            with _explained():
-                self._check.verify_model(directory, name, expected)
-                self._check.verify_saved_models(directory, name, expected)
+            step = self._run.progress.step
+            known = self._check.known(directory) if step == self._verified_at else None
+            wanted = known or expected or self.expect()
+            if wanted is None:
+                return
+            with _explained(), self._timed():
+                if known is None:
+                    self._check.verify_model(directory, name, wanted)
+                self._check.verify_saved_models(directory, name, wanted)
+            self._verified_at = step
 
         return check
 
-    def of_saved_models(self, name: Path, expected: Any, *, known: bool) -> "Callable[[Path], None] | None":
+    def of_saved_models(self, name: Path, expected: Any, *, known: bool) -> "Callable[[Path], None]":
         """A function that checks the SavedModels that are added to an export.
 
         Args:
             name: the export.
-            expected: its expected outputs; None if another process wrote it: then those of the model in memory, which has its
-                weights when the check is called.
+            expected: its expected outputs; None if they are not known, for example because another process wrote it: then those of
+                the model in memory, which has its weights when the check is called.
             known: whether the rest of the export was verified before.
         """
 
         def check(directory: Path) -> None:
-            with _explained():
-                wanted = expected if expected is not None else self.expect()
-                if wanted is None:
-                    return
+            wanted = expected if expected is not None else self.expect()
+            if wanted is None:
+                return
+            with _explained(), self._timed():
                 if not known:
                     self._check.verify_model(name, name, wanted)
                 self._check.verify_saved_models(directory, name, wanted)
 
         return check
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent += time.monotonic() - begun
 
     def _inputs(self) -> dict[str, Any]:
         if not self._samples:
