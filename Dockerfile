@@ -1,6 +1,7 @@
 # Two images from one file:
 #   docker build --target train -t scena .          docker run -v "$PWD/runs:/workspace/runs" scena train examples.tutorial.min
 #   docker build --target serve -t scena-serve .    docker run -p 8501:8501 -v "$PWD/runs/digits/best:/model:ro" scena-serve
+# To serve exports with a converted model without loading TensorFlow (docs/prediction.md) add: --build-arg EXTRAS=onnx.
 # For NVIDIA GPUs add: --build-arg EXTRAS=gpu, and run with --gpus all.
 FROM python:3.12-slim AS build
 ARG EXTRAS=""

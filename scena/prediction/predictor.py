@@ -83,6 +83,10 @@ class Predictor:
 
     def predict_sample(self, sample: Sample) -> Sample:
         """Predicts one sample. Post-processing must leave exactly one of it."""
+        direct = self._direct[self.mode]
+        if direct.maps_before and direct.maps_after and self.params.pipeline.on_error == "raise":
+            batch = direct.batch([sample])
+            return direct.finish(next(batch.samples(self.predict_batch(batch))), 0)
         (predicted,) = self.predict_raw([sample])
         return predicted
 
@@ -213,29 +217,38 @@ class DirectPath:
         self.maps_after = not any(step.generating for step in self._post)
         """The same for post-processing."""
         self._collator = Collator(data.input_layer_specs(), data.target_layer_specs(), data.padding_values(), mode)
+        self._keys = self._collator.keys()
         self._local = threading.local()
 
     def batch(self, samples: Sequence[Sample]) -> Batch:
         """The pre-processed samples as one batch."""
-        steps, random = self._steps("pre"), SampleRandom(0, 0)
+        steps, random = self._tools("pre")
         processed = []
         for index, sample in enumerate(samples):
             sample.index = index
             processed.append(apply_steps(steps, sample, random, index, 0) if steps else sample)
-        inputs, targets = split(self._collator.keys(), self._collator.collate(processed))
+        alone = len(processed) == 1
+        arrays = self._collator.collate_one(processed[0]) if alone else self._collator.collate(processed)
+        inputs, targets = split(self._keys, arrays)
         return Batch(inputs, targets, [sample.meta for sample in processed], len(processed), Cursor())
 
     def post_process(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yields each sample after post-processing."""
-        steps, random = self._steps("post"), SampleRandom(0, 0)
         for index, sample in enumerate(samples):
-            sample.index = index
-            yield apply_steps(steps, sample, random, index, 0) if steps else sample
+            yield self.finish(sample, index)
 
-    def _steps(self, stage: str) -> list[MappingStep]:
-        made: list[MappingStep] | None = getattr(self._local, stage, None)
+    def finish(self, sample: Sample, index: int) -> Sample:
+        """One sample after post-processing."""
+        steps, random = self._tools("post")
+        sample.index = index
+        return apply_steps(steps, sample, random, index, 0) if steps else sample
+
+    def _tools(self, stage: str) -> tuple[list[MappingStep], SampleRandom]:
+        """The steps of a stage and their random numbers, which depend on the index of a sample only."""
+        made: tuple[list[MappingStep], SampleRandom] | None = getattr(self._local, stage, None)
         if made is None:
             steps = self._pre if stage == "pre" else self._post
-            made = [MappingStep(step, step.params.create(self._data.params, self._mode)) for step in steps]
+            created = [MappingStep(step, step.params.create(self._data.params, self._mode)) for step in steps]
+            made = created, SampleRandom(0, 0)
             setattr(self._local, stage, made)
         return made

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from scena import DataPipelineParams, Predictor, PredictorParams, Sample, SequentialProcessorPipelineParams
+from scena import (
+    ArraySpec,
+    DataPipelineParams,
+    PipelineMode,
+    Predictor,
+    PredictorParams,
+    Sample,
+    SequentialProcessorPipelineParams,
+)
+from scena.data.stages.collate import Collator
 from scena.errors import DataError
 from tests.evaluation.exporting import export
 from tests.prediction.scenarios import PairsParams, Texts, TextScenario, TextsParams, ToArray, sequence
@@ -172,3 +181,19 @@ def test_worker_processes_give_the_same(exports: list[Path]) -> None:
         np.testing.assert_array_equal(ours.outputs["pred"], theirs.outputs["pred"])
         np.testing.assert_array_equal(ours.inputs["x"], theirs.inputs["x"])
     assert all(sample.inputs["x"].base.base is None for sample in kept)  # no memory of the workers is held
+
+
+def test_one_sample_is_collated_as_a_batch_of_one() -> None:
+    specs = {
+        "fixed": ArraySpec((2, 3), "float32"),
+        "variable": ArraySpec((None, 2), "int64"),
+        "text": ArraySpec((), "str"),
+        "number": ArraySpec((), "uint8"),
+    }
+    values = {"fixed": np.ones((2, 3), "float32"), "variable": [[1, 2], [3, 4]], "text": "abc", "number": 7}
+    collator = Collator(specs, {}, {}, PipelineMode.PREDICTION)
+    sample = Sample(inputs=values)
+    for one, several in zip(collator.collate_one(sample), collator.collate([sample]), strict=True):
+        assert one.dtype == several.dtype and one.shape == several.shape
+        np.testing.assert_array_equal(one, several)
+    assert not np.shares_memory(collator.collate_one(sample)[0], values["fixed"])
