@@ -83,6 +83,8 @@ def test_the_ensemble_is_used_like_an_export(
     mean = np.mean([one.predict_sample(pool[0]).outputs["pred"] for one in single], axis=0)
     assert len(rows) == 5 and np.allclose(rows[0]["outputs"]["pred"], mean, atol=1e-5)
     assert np.allclose(ToyScenario.create_predictor(moved).predict_sample(pool[0]).outputs["pred"], mean, atol=1e-5)
+    assert main(["compare", str(moved), str(moved)]) == 1
+    assert "is an ensemble, and compare measures single models" in capsys.readouterr().err
     shutil.rmtree(moved / "fold-2")
     with pytest.raises(ScenarioError, match="not complete: its member fold-2 is missing"):
         members(moved)

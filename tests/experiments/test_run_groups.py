@@ -132,3 +132,24 @@ def test_groups_are_sorted_and_drawn(
     assert b"<svg" in plot.read_bytes()
     assert main(["runs", str(seeds), "--group", "--diff"]) == 2
     assert "--group shows the parameters in which groups differ" in capsys.readouterr().err
+
+
+def test_groups_are_compared_over_samples_and_seeds(
+    seeds: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = tmp_path / "others"
+    for number in range(2):
+        copy_run(trained / "b", others / f"s{number}", seed=number, value=0.5)
+    file = tmp_path / "compare.json"
+    words = ["compare", str(seeds), str(others), "--resamples", "200", "--json", str(file)]
+    assert main(words) == 0
+    found = json.loads(file.read_text())
+    assert found["runs"] == [3, 2] and found["mcnemar"] is None
+    result = found["results"]["loss"]
+    low, high = result["seeds_interval"]
+    assert low == pytest.approx(high) == pytest.approx(result["difference"])  # copies: the same weights in each
+    assert "These samples also chose the best epoch" in " ".join(found["claims"])
+    assert "(3 runs)" in capsys.readouterr().out
+    copy_run(trained / "b", seeds / "other", seed=7, value=0.5)
+    assert main(words) == 1
+    assert f"{seeds} holds runs that differ in more than their seed (" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.display import number, one_line
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
+from scena.scenario.ensemble import is_ensemble
 from scena.storage.run_layout import BEST, EXPORT_FILE, PARAMS_FILE
 
 if TYPE_CHECKING:
@@ -182,6 +183,10 @@ class Compare(ModelCommand):
 
 def _members(path: Path) -> list[Path]:
     """The export of a model, or those of the runs of a group."""
+    if is_ensemble(path):
+        raise ScenarioError(
+            f"{path} is an ensemble, and compare measures single models. Name one of its members, or the runs of each side."
+        )
     if (path / EXPORT_FILE).is_file() or (path / PARAMS_FILE).is_file() or not path.is_dir():
         return [export_of(path)]
     from scena.experiments.run_groups import differences, group_runs, notes
