@@ -124,6 +124,8 @@ from scena.training.schedules.params import PolynomialDecay as PolynomialDecay
 from scena.training.schedules.params import ReduceOnPlateau as ReduceOnPlateau
 from scena.training.schedules.params import StepDecay as StepDecay
 from scena.training.schedules.params import StepListDecay as StepListDecay
+from scena.training.trackers.params import TrackerServiceParams as TrackerServiceParams
+from scena.training.trackers.service import TrackerService as TrackerService
 from scena.training.trainer import Trainer as Trainer
 from scena.training.trigger import Trigger as Trigger
 from scena.training.warmstart import WarmStarter as WarmStarter

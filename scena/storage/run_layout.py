@@ -23,6 +23,12 @@ BEST = "best"
 EXPORT = "export"
 """The export of the last model."""
 TENSORBOARD = "tensorboard"
+TRACKING = "tracking"
+"""What trackers get, and the files of each of them."""
+JOURNAL_FILE = "journal"
+"""Everything that trackers get, in order."""
+MEDIA = "media"
+"""The images and curves of the journal."""
 
 # In a checkpoint
 STATE_FILE = "state.json"

@@ -19,11 +19,13 @@ from scena.training.callbacks.params import (
     ProfilerParams,
     ProgressParams,
     TensorBoardParams,
+    TrackerParams,
     check_steps,
 )
 from scena.training.optimizers.params import Adam, OptimizerParams
 from scena.training.pipelines import TrainerPipelineParamsBase
 from scena.training.schedules.params import Constant, LearningRateParams, ReduceOnPlateau
+from scena.training.trackers.params import JournalParams, TrackerServiceParams, services_of
 from scena.training.trigger import Duration, Trigger
 
 TScenarioParams = TypeVar("TScenarioParams", bound=Params)
@@ -218,6 +220,9 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
     warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
+    tracker: list[TrackerParams] = param(
+        [], flat=True, help="where else values are recorded, several at once", affects_results=False
+    )
     tensorboard: TensorBoardParams = param(flat=True, help="what TensorBoard shows", affects_results=False)
     device: TrainerDeviceParams = param(flat=True, help="what to compute on")
 
@@ -234,10 +239,16 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
             )
         check_steps("profile_steps", self.profile_steps)
         for callback in self.callbacks:
-            if callback.once and sum(type(other) is type(callback) for other in self.all_callbacks()) > 1:
-                raise ValueError(
-                    f"callbacks: a training can have only one {short_name(type(callback))}, and already has it"
-                )
+            if isinstance(callback, TrackerServiceParams):
+                name = short_name(type(callback))
+                raise ValueError(f"callbacks: {name} is a tracker; use --tracker {name}")
+        services = [tracker for tracker in self.tracker if isinstance(tracker, TrackerServiceParams)]
+        kinds = [type(callback) for callback in (*self.all_callbacks(), *services)]
+        for name, chosen in (("callbacks", self.callbacks), ("tracker", self.tracker)):
+            for callback in chosen:
+                if callback.once and kinds.count(type(callback)) > 1:
+                    kind = short_name(type(callback))
+                    raise ValueError(f"{name}: a training can have only one {kind}, and already has it")
         if self.no_train_scope is not None:
             try:
                 re.compile(self.no_train_scope)
@@ -254,4 +265,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         own += [ProfilerParams(steps=self.profile_steps)] if self.profile else []
         own += [self.early_stopping]
         own += [PlateauParams()] if isinstance(self.learning_rate, ReduceOnPlateau) else []
+        own += [tracker for tracker in self.tracker if not isinstance(tracker, TrackerServiceParams)]
+        services = list(services_of(self.tracker).values())
+        own += [JournalParams(services=services)] if services else []
         return [params for params in (*own, *self.callbacks, EpochTableParams()) if params.active()]

@@ -150,6 +150,10 @@ class Trainer:
                 release(directory, self.params)
                 withdraw(directory)
             raise
+        finally:
+            for callback in run.callbacks if run is not None else ():
+                if isinstance(callback, TrainerCallback):
+                    callback.release()
 
     def _lead(
         self,
@@ -230,6 +234,7 @@ class Trainer:
             self._take_history(run)
             how = "was stopped early" if run.progress.stopped else "has trained all its epochs"
             logger.info("This run is finished: it %s (%d). Set more with --trainer.epochs.", how, run.progress.epoch)
+            self._exported(run)
             return
         logger.info("The training is finished; writing the exports that were missing.")
         self._export(run)
@@ -247,7 +252,13 @@ class Trainer:
                 f"The training is finished, but its exports cannot be written: {disk_reason(error)}. "
                 f"Write them later with: {_resume_command(run)}"
             ) from error
+        self._exported(run)
         logger.info("Done: %s", run.directory)
+
+    def _exported(self, run: TrainingRun) -> None:
+        for callback in run.callbacks:
+            if isinstance(callback, TrainerCallback):
+                callback.on_exported()
 
     def _write_exports(self, run: TrainingRun) -> None:
         verification = run.verification

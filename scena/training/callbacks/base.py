@@ -82,6 +82,12 @@ class TrainerCallback(keras.callbacks.Callback):
     def restore(self, state: dict[str, Any]) -> None:
         """Restores the result of `state`, and this callback's files as they were then (`run.resumed_from`)."""
 
+    def on_exported(self) -> None:
+        """Called after the last step, when the exports are written."""
+
+    def release(self) -> None:
+        """Called last, however the training ends: frees what the callback holds."""
+
     def reset(self) -> None:
         """Removes this callback's files: a run that ended before its first checkpoint starts from the beginning."""
 

@@ -15,6 +15,7 @@ from scena.training.callbacks.base import Kind, Tracker, TrainerCallback
 from scena.training.callbacks.event_files import DISK_ERRORS, EventWriters, cut_back, disk_reason, event_sizes
 from scena.training.callbacks.params import ProfilerParams, TensorBoardParams
 from scena.training.steps import stacked
+from scena.training.trackers.values import flat_values
 
 logger = logging.getLogger(__name__)
 
@@ -120,19 +121,6 @@ def write_parameters(params: Any, default: Any) -> None:
     from tensorboard.plugins.hparams import api
 
     api.hparams(flat_values(to_raw(params)))
-
-
-def flat_values(raw: Any, path: str = "") -> dict[str, Any]:
-    """The plain values of a tree of parameters by their dotted names."""
-    if isinstance(raw, dict):
-        found: dict[str, Any] = {}
-        for name, value in raw.items():
-            below = path if name == "class" else f"{path}.{name}" if path else name
-            found |= flat_values(value, below)
-        return found
-    if isinstance(raw, list):
-        return {path: str(raw)} if path else {}
-    return {} if raw is None or not path else {path: raw}
 
 
 def write_histograms(model: keras.Model, batch: Any, *, gradients: bool, step: int) -> None:

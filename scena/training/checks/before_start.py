@@ -17,6 +17,7 @@ from scena.training.directory import refuse_used_directory
 from scena.training.optimizers.params import Lookahead, no_momentum
 from scena.training.params import TrainerParams, WarmStartParams
 from scena.training.schedules.params import OneCycle
+from scena.training.trackers.params import services_of
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,8 @@ def check_before_start(params: TrainerParams[Any, Any], *, fresh: bool) -> None:
     inner = optimizer.inner if isinstance(optimizer, Lookahead) else optimizer
     if isinstance(rate, OneCycle) and rate.cycle_momentum and getattr(inner, "cycled", None) is None:
         raise TrainingError(no_momentum(inner, "--learning_rate OneCycle"))
+    for service in services_of(params.tracker).values():
+        service.check_ready()
     if fresh and params.output_dir is not None:
         refuse_used_directory(params.output_dir)
     if fresh and type(params.warmstart) is WarmStartParams:

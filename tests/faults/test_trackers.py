@@ -1,0 +1,102 @@
+"""A tracker holds each value once and in order, however often the training and its sender are killed; the training never notices it."""
+
+import csv
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.faults.harness import FLAGS, SCENARIO, fingerprint, kill_until_finished
+from tests.training.trackers.ledger import points, read, results
+from tests.zygote import Zygote
+
+IMPORT = ["--import", "tests.training.trackers.ledger"]
+
+
+def tracked(folder: Path, *more: str | Path) -> list[str]:
+    words = [*FLAGS, *IMPORT, "--tracker", "ledger", "--tracker.ledger.file", folder / "ledger", *more]
+    return [str(word) for word in words]
+
+
+def reference(directory: Path) -> list[tuple[str, int, float]]:
+    """What a tracker must hold of a run whose epochs end with a validation: its history, epoch by epoch."""
+    with (directory / "history.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    names = {"val_loss": "val/loss", "loss": "train/loss", "learning_rate": "train/learning_rate"}
+    return [(key, int(row["step"]), float(row[name])) for row in rows for name, key in names.items() if row.get(name)]
+
+
+def wait_for_sender(folder: Path, runs: int = 1) -> None:
+    """Waits until the sender, which outlives a killed training for a while, has nothing left to send."""
+    until = time.monotonic() + 300
+    while sum(line[1] == "end" for line in read(folder / "ledger")) < runs:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def check(folder: Path, directory: Path, run: str | None = None) -> None:
+    numbers = points(folder / "ledger")
+    found = results(numbers[run or next(iter(numbers))])
+    keys = [(key, step) for key, step, _ in found]
+    assert len(set(keys)) == len(keys), "a value is there twice"
+    assert [step for _, step in keys] == sorted(step for _, step in keys), "values are out of order"
+    missing = set(reference(directory)) - set(found)
+    assert not missing, "values are missing or differ"
+
+
+def test_kills_of_a_tracked_training(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
+    done = kill_until_finished(
+        zygote, tmp_path / "run", tracked(tmp_path), random.Random(5), kills=5, resume_flags=lambda: IMPORT
+    )
+    assert done.total() >= 2
+    wait_for_sender(tmp_path)
+    assert len(points(tmp_path / "ledger")) == 1
+    check(tmp_path, tmp_path / "run")
+    found = fingerprint(tmp_path / "run")
+    found["state"]["callbacks"].pop("JournalTracker")
+    for part, value in expected.items():
+        assert found[part] == value, part
+
+
+def test_a_resume_from_an_older_checkpoint_with_other_flags_is_a_linked_run(zygote: Zygote, tmp_path: Path) -> None:
+    run, log = tmp_path / "run", tmp_path / "log"
+    words = tracked(tmp_path, "--trainer.keep_checkpoints", "50")
+    assert zygote.run("train", SCENARIO, "--trainer.output_dir", run, *words, log=log) == 0
+    wait_for_sender(tmp_path)
+    first = points(tmp_path / "ledger")
+    (identity,) = first
+    resume = ["resume", run, *IMPORT, "--from", "8"]
+    assert zygote.run(*resume, log=log) == 0  # the same flags: everything is replayed, nothing is new
+    assert {name: results(numbers) for name, numbers in points(tmp_path / "ledger").items()} == {
+        identity: results(first[identity])
+    }
+    changed = ["--learning_rate.lr", "0.5", "--trainer.keep_checkpoints", "50"]
+    assert zygote.run(*resume, *changed, log=log) == 0
+    wait_for_sender(tmp_path, runs=2)
+    after = points(tmp_path / "ledger")
+    assert list(after) == [identity, f"{identity}-1"] and results(after[identity]) == results(first[identity])
+    assert all(step > 8 for _, step, _ in results(after[f"{identity}-1"]))
+    link = next(line[2] for line in read(tmp_path / "ledger") if line[:2] == [f"{identity}-1", "run"])
+    assert link["continues"] == identity and link["params"]["learning_rate.lr"] == 0.5
+    assert "they get a linked run (1)" in log.read_text()
+    check_from = [row for row in reference(run) if row[1] > 8]
+    assert set(check_from) <= set(after[f"{identity}-1"])
+
+
+def test_a_tracker_that_is_down_does_not_stop_a_training(
+    zygote: Zygote, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    down = tmp_path / "down"
+    down.touch()
+    words = tracked(tmp_path, "--tracker.ledger.down", down)
+    log = tmp_path / "log"
+    assert zygote.run("train", SCENARIO, "--trainer.output_dir", tmp_path / "run", *words, log=log) == 0
+    assert "does not have all values yet (http://ledger refused the connection)" in log.read_text()
+    assert read(tmp_path / "ledger") == []
+    found = fingerprint(tmp_path / "run")
+    assert found["tensors"] == expected["tensors"] and found["history"] == expected["history"]
+    down.unlink()
+    assert zygote.run("resume", tmp_path / "run", *IMPORT, log=log) == 0  # nothing left to train
+    wait_for_sender(tmp_path)
+    check(tmp_path, tmp_path / "run")
+    assert "The tracker ledger has all values" in log.read_text()

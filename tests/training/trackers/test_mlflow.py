@@ -1,0 +1,120 @@
+"""MLflow's client sends each value once: with lost answers, a server that stops, and numbers that its database cannot hold."""
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scena.errors import TrainingError
+from scena.model.tensorboard import ImageData
+from scena.params import ParamsError
+from scena.training.trackers.media import store_data
+from scena.training.trackers.params import MlflowParams
+from scena.training.trackers.recorder import Recorder
+from scena.training.trackers.sender import Sender
+from tests.training.trackers.mlflow_rest import MlflowRest
+
+VALUES = [(f"{kind}/loss", step, step / 3) for step in range(1, 5) for kind in ("val", "train")]
+
+
+@pytest.fixture
+def rest(monkeypatch: pytest.MonkeyPatch) -> Iterator[MlflowRest]:
+    for name, value in MlflowParams().environment().items():
+        monkeypatch.setenv(name, value)
+    server = MlflowRest().start()
+    yield server
+    server.stop()
+
+
+def sender(folder: Path, rest: MlflowRest) -> Sender:
+    params = MlflowParams(uri=rest.uri, tags=["paper=v2"])
+    return Sender(folder / "journal", params.create(folder / "mlflow"), folder, folder / "media")
+
+
+def record(folder: Path, values: list[tuple[str, int, float]] = VALUES) -> Recorder:
+    recorder = Recorder(folder / "journal", "abc", "module:Scenario", "first", lambda: {"lr": 0.1, "name": "x" * 9000})
+    recorder.begin()
+    for key, step, value in values:
+        recorder.points({key: value}, step)
+    return recorder
+
+
+@pytest.mark.filterwarnings("ignore")  # of MLflow's imports
+def test_mlflow_holds_each_value_once(tmp_path: Path, rest: MlflowRest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scena.training.trackers.sender.MOST_POINTS", 3)
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "very-secret")
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "weights").write_bytes(b"12")
+    recorder = record(tmp_path)
+    image = ImageData(np.zeros((2, 2), np.uint8))
+    recorder.data("val/errors", "image", 4, lambda branch: store_data(image, tmp_path / "media", "e", 4, branch))
+    recorder.artifact("best", "best")
+    recorder.end()
+    rest.faults = ["lose", "half", "refuse", "half", "lose", "refuse"]
+    made, attempts = sender(tmp_path, rest), 0
+    while not made.catch_up():
+        attempts += 1
+        assert "secret" not in made.status.problem
+        if attempts == 3:
+            made = sender(tmp_path, rest)  # its process was killed
+    assert rest.numbers("abc") == VALUES
+    (run,) = rest.runs.values()
+    assert run["params"] == {"lr": "0.1", "name": "x" * 6000} and run["name"] == "first"
+    assert run["tags"]["paper"] == "v2" and run["tags"]["scena.scenario"] == "module:Scenario"
+    assert run["status"] == "FINISHED" and rest.experiments == {"module:Scenario": "1"}
+    assert {path.partition("/")[2].partition("/")[2] for path in rest.artifacts} == {
+        "best/weights",
+        "images/val/errors/4.png",
+    }
+    assert "Bearer very-secret" in rest.headers
+    assert b"secret" not in (tmp_path / "journal").read_bytes()
+    sent = len(rest.artifacts)
+    rest.artifacts.clear()
+    assert sender(tmp_path, rest).catch_up() and rest.numbers("abc") == VALUES and sent == 2
+    assert not any("weights" in path for path in rest.artifacts), "the best model was sent again"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_server_that_stops_and_comes_back(tmp_path: Path, rest: MlflowRest) -> None:
+    recorder = record(tmp_path)
+    made = sender(tmp_path, rest)
+    rest.stop()
+    assert not made.catch_up() and "refused" in made.status.problem
+    rest.start()
+    assert made.catch_up()
+    rest.stop()
+    recorder.points({"val/loss": 7.0}, 5)
+    recorder.points({"val/loss": 0.5}, 3)
+    assert not made.catch_up()
+    rest.start()
+    assert made.catch_up()
+    assert rest.numbers("abc") == [*VALUES, ("val/loss", 5, 7.0)] and rest.numbers("abc-1") == [("val/loss", 3, 0.5)]
+    ids = {run["tags"]["scena.run"]: run_id for run_id, run in rest.runs.items()}
+    assert rest.runs[ids["abc-1"]]["tags"]["mlflow.parentRunId"] == ids["abc"]
+    assert made.status.urls[-1] == f"{rest.uri}/#/experiments/1/runs/{ids['abc-1']}"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_that_was_created_twice_and_numbers_that_are_not_finite(tmp_path: Path, rest: MlflowRest) -> None:
+    values = [("loss", 1, math.inf), ("loss", 2, -math.inf), ("loss", 3, 1.0)]
+    record(tmp_path, values)
+    assert sender(tmp_path, rest).catch_up()
+    (first,) = rest.runs
+    rest._runs_create({"experiment_id": "1", "tags": [{"key": "scena.run", "value": "abc"}]})  # its answer was lost
+    assert sender(tmp_path, rest).catch_up()
+    assert [run["deleted"] for run_id, run in rest.runs.items() if run_id != first] == [True]
+    assert [value for _, _, value in rest.numbers("abc")] == [1.7976931348623157e308, -1.7976931348623157e308, 1.0]
+
+
+def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    with pytest.raises((ValueError, ParamsError), match="must have no credentials in it"):
+        MlflowParams(uri="http://me:secret@host:5000")
+    with pytest.raises(TrainingError, match=r"needs the address of a server: --tracker\.mlflow\.uri .* Received: None"):
+        MlflowParams().check_ready()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://localhost:5000")
+    MlflowParams().check_ready()
+    assert os.environ["MLFLOW_TRACKING_URI"] == MlflowParams().address()
