@@ -18,7 +18,7 @@ from scena.evaluation.dump import read_dump
 from scena.experiments.cross_validation import CrossValidation, values_at
 from scena.scenario.ensemble import members
 from scena.training.prepare import check_fold
-from tests.experiments.program import ROOT, scena
+from tests.experiments.program import ROOT
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 from tests.zygote import Zygote
@@ -93,15 +93,23 @@ def test_the_ensemble_is_used_like_an_export(
         members(moved)
 
 
-def test_the_same_command_repeats_no_run_and_another_is_refused(done: tuple[Path, str], zygote: Zygote) -> None:
+@pytest.mark.long
+def test_the_same_command_repeats_no_run(done: tuple[Path, str], zygote: Zygote) -> None:
     output, text = done
     logs = {path: path.read_bytes() for path in (output / "logs").iterdir()}
     assert cv(zygote, output.parents[1]) == text
     assert {path: path.read_bytes() for path in (output / "logs").iterdir()} == logs
-    other = scena(COMMAND.replace("--folds 2", "--folds 3"), output.parents[1], status=1).stderr
+
+
+def test_another_cross_validation_needs_another_folder(
+    done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(done[0].parents[1])
+    assert main(COMMAND.replace("--folds 2", "--folds 3").split()) == 1
+    other = capsys.readouterr().err
     assert "holds another cross-validation (number of folds: 2 before, 3 now). Choose another --output." in other
-    changed = scena(f"{COMMAND} --model.units 9", output.parents[1], status=1).stderr
-    assert "its parameters have changed since it was started; choose another --output" in changed
+    assert main([*COMMAND.split(), "--model.units", "9"]) == 1
+    assert "its parameters have changed since it was started; choose another --output" in capsys.readouterr().err
 
 
 @pytest.fixture
