@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from scena import Sample
+from scena import ArraySpec, Sample
 from scena.prediction.params import ServeParams
+from scena.prediction.serving.payload import PayloadError, fields_of_json, sample_of_fields
 from tests.evaluation.exporting import export
 from tests.prediction.http_service import ask, running, started
 from tests.prediction.pairs import NAMES, PairScenario, ReadingDataParams
@@ -102,7 +104,9 @@ def test_one_bad_file_does_not_fail_its_neighbours(port: int) -> None:
     first, second, third, last = answer["predictions"]
     assert first == last == {"pred": [0.75, 0.25], "class": LEFT}
     assert list(second) == ["error"] and ("not an image" in second["error"] or "is broken" in second["error"])
-    assert third == {"error": """An instance has exactly the keys ['left', 'right'], or it is a file: {"b64": "…"}."""}
+    assert third == {
+        "error": """An instance has exactly the keys ['left', 'right'], or it is a file: {"b64": "…"}. Missing: ['right']."""
+    }
     status, answer = ask(port, PREDICT, {"instances": [bad, bad]})  # nothing is right: the request fails
     assert status in (400, 422) and answer["error"].startswith("Sample 0: ")
     columns = {"inputs": {name: [good[name], bad[name]] for name in good}}
@@ -219,3 +223,17 @@ def test_a_request_that_cannot_be_finished_at_the_end_gets_503() -> None:
     asking.join()
     message = {"error": "The service ended before the prediction was ready."}
     assert answers == [(503, message)] * 3
+
+
+def test_rows_are_named_as_in_the_table_and_null_is_a_missing_number() -> None:
+    specs = {
+        "price__EUR_": ArraySpec((), "float32"),
+        "sizes": ArraySpec((2,), "float32"),
+        "place": ArraySpec((), "str"),
+    }
+    fields = fields_of_json({"price (EUR)": None, "sizes": [1, None], "place": "bog"}, specs)
+    inputs = sample_of_fields(fields, specs, processed=False).inputs
+    assert np.isnan(inputs["price__EUR_"]) and inputs["sizes"][0] == 1 and np.isnan(inputs["sizes"][1])
+    for name, value, received in (("place", None, "null"), ("price__EUR_", "13", '"13"')):
+        with pytest.raises(PayloadError, match=f"does not match the input '{name}': .*; received {received}"):
+            sample_of_fields({**fields, name: value}, specs, processed=False)

@@ -49,9 +49,10 @@ class Parse(MappingDataProcessor[ParseParams]):
     def number(self, cell: Any, column: str, where: str) -> float:
         text = str(cell).strip()
         try:
-            return math.nan if text in self.data_params.missing else float(text)
+            return math.nan if text in ("", *self.data_params.missing) else float(text)
         except ValueError:
-            hint = "Is it a text (--data.texts), or does it stand for a missing number (--data.missing)?"
+            words = " ".join([*self.data_params.missing, repr(text)])
+            hint = f"Is the column a text (--data.texts), or is the number missing (--data.missing {words})?"
             raise DataError(f"{where}: {column} is {text!r}, which is no number. {hint}") from None
 
     def class_of(self, row: dict[str, str], where: str) -> int:

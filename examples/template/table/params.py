@@ -26,7 +26,7 @@ class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
     """The columns. [Name those of your own table here.]"""
 
     numbers: list[str] = param(["height", "width"], help="columns that hold numbers")
-    missing: list[str] = param(["", "NA", "null"], help="what stands in a cell of those whose number is not known")
+    missing: list[str] = param(["NA", "null"], help="what means, besides an empty cell, that a number is missing")
     texts: list[str] = param(["place"], help="columns that hold one of a few words")
     target: str = param("kind", help="the column to predict")
     classes: list[str] = param(["fern", "moss", "reed"], help="the values of that column")

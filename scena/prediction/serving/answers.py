@@ -35,6 +35,7 @@ def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: l
 
     Raises RefusedError if all samples failed, or one of a response in columns, which cannot hold an error.
     """
+    outcomes = [_refused_if_nan(outcome) for outcome in outcomes]
     errors = [(index, outcome) for index, outcome in enumerate(outcomes) if isinstance(outcome, RefusedError)]
     if errors and (columns or len(errors) == len(outcomes)):
         index, error = errors[0]
@@ -59,6 +60,19 @@ def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: l
             for output in outputs
         ]
     }
+
+
+def _refused_if_nan(outcome: Sample | RefusedError) -> Sample | RefusedError:
+    """NaN has no JSON, and the class of a NaN would look like any other."""
+    if isinstance(outcome, RefusedError):
+        return outcome
+    values = outcome.outputs.values() if isinstance(outcome.outputs, dict) else [outcome.outputs]
+    if any(
+        isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f" and np.isnan(value).any()
+        for value in values
+    ):
+        return RefusedError(422, "The model predicts NaN: does it handle missing values (null)?")
+    return outcome
 
 
 def with_class_names(outputs: Any, names: list[str]) -> Any:

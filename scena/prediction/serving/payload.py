@@ -2,6 +2,7 @@
 
 import base64
 import math
+import re
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from scena.data.spec import ArraySpec, describe
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+_NUMBERS = (int, float, type(None))
 
 
 class PayloadError(ValueError):
@@ -172,14 +175,25 @@ def fields_of_json(instance: Any, specs: dict[str, ArraySpec]) -> dict[str, Any]
     """The inputs of one instance, files as `UploadedFile`; a single input needs no name."""
     if not isinstance(instance, dict) and len(specs) == 1:
         instance = {next(iter(specs)): instance}
-    if not isinstance(instance, dict) or set(instance) != set(specs):
+    if not isinstance(instance, dict):
+        raise PayloadError(_keys_of(specs))
+    # a column named "price (EUR)" is an input named "price__EUR_"
+    instance = {name if name in specs else re.sub(r"\W", "_", name): value for name, value in instance.items()}
+    if set(instance) != set(specs):
         # other keys are refused: a processor could take a text for a path, which a client must not choose
-        raise PayloadError(f'An instance has exactly the keys {sorted(specs)}, or it is a file: {{"b64": "…"}}.')
+        wrong = {"Missing": specs.keys() - instance.keys(), "Unknown": instance.keys() - specs.keys()}
+        raise PayloadError(
+            " ".join([_keys_of(specs), *(f"{kind}: {sorted(keys)}." for kind, keys in wrong.items() if keys)])
+        )
     contents = {name: file_of_json(value) for name, value in instance.items()}
     return {
         name: value if (content := contents[name]) is None else UploadedFile(content, name)
         for name, value in instance.items()
     }
+
+
+def _keys_of(specs: dict[str, ArraySpec]) -> str:
+    return f'An instance has exactly the keys {sorted(specs)}, or it is a file: {{"b64": "…"}}.'
 
 
 # ---- forms -----------------------------------------------------------------------------------------------------------
@@ -287,12 +301,15 @@ def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise PayloadError(f"The lists of the input {name!r} have different lengths; {expected}.") from error
+    if spec.dtype.kind == "f" and array.dtype == object and all(type(item) in _NUMBERS for item in array.flat):
+        array = array.astype(spec.dtype)  # null, a missing number, becomes NaN
+    received = describe(array) if array.ndim else msgspec.json.encode(value).decode()
     try:
         return spec.conform(array.astype(spec.dtype) if spec.dtype.kind == "f" and array.dtype.kind in "iuf" else array)
     except (ValueError, TypeError, OverflowError) as error:
         reason = "" if str(error) in ("shape", "dtype") else f": {error}"
         raise PayloadError(
-            f"An instance does not match the input {name!r}: {expected}; received {describe(array)}{reason}."
+            f"An instance does not match the input {name!r}: {expected}; received {received}{reason}."
         ) from error
 
 

@@ -37,6 +37,7 @@ BATCHES = 2
 SAMPLES = 8
 """Samples in each batch; batches have their full size where a step is compiled for each shape."""
 
+NOT_FINITE = "The %s data is not finite: %s. That is fine only if the model handles missing values."
 INITIAL_SHARE = 0.3
 """Moving averages that keep more than this of their initial values are worth a warning."""
 
@@ -148,7 +149,7 @@ class SanityCheck:
         if found and not math.isfinite(loss) and self._run.params.stop_on_nan:
             raise TrainingError(f"The {where} data is not finite: {found}.")
         if found:
-            logger.warning("The %s data is not finite: %s.", where, found)
+            logger.warning(NOT_FINITE, where, found)
 
     def _check_names(self) -> None:
         """Checks the values that select the best model and those that callbacks monitor."""
@@ -220,7 +221,7 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
         )
     found = not_finite(first)
     if found:
-        logger.warning("The training data is not finite: %s.", found)
+        logger.warning(NOT_FINITE, "training", found)
     with backend().fast_loops():
         lines = mistakes(run.model, first.inputs, first.targets)
         effects = padding_effects(run.model, run.built.data, first.inputs, first.targets)
