@@ -158,12 +158,17 @@ class JournalTracker(Tracker):
         self._problems[name] = status.problem
 
     def _tell_end(self, name: str, status: SenderStatus) -> None:
-        if status.problem or status.waiting:
-            why = f" ({status.problem.rstrip('.')})" if status.problem else ""
+        if status.problem:
             logger.warning(
-                "The tracker %s does not have all values yet%s. `scena track %s` sends the rest.",
+                "The tracker %s does not have all values yet (%s). `scena track %s` sends the rest.",
                 name,
-                why,
+                status.problem.rstrip("."),
+                self.run.directory,
+            )
+        elif status.waiting:
+            logger.info(
+                "The tracker %s gets the last values from a process that continues. `scena track %s` shows whether it has all of them.",
+                name,
                 self.run.directory,
             )
         else:
