@@ -46,9 +46,9 @@ def check(folder: Path, directory: Path, run: str | None = None) -> None:
 
 def test_kills_of_a_tracked_training(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
     done = kill_until_finished(
-        zygote, tmp_path / "run", tracked(tmp_path), random.Random(5), kills=5, resume_flags=lambda: IMPORT
+        zygote, tmp_path / "run", tracked(tmp_path), random.Random(5), kills=3, resume_flags=lambda: IMPORT
     )
-    assert done.total() >= 2
+    assert done.total() >= 1
     wait_for_sender(tmp_path)
     assert len(points(tmp_path / "ledger")) == 1
     check(tmp_path, tmp_path / "run")
