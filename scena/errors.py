@@ -1,6 +1,6 @@
 """The errors that a user can cause: the command line shows their message, and no traceback. And suggestions for misspelled names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 
@@ -107,3 +107,15 @@ def did_you_mean(word: str, options: Iterable[str]) -> str:
     """` (did you mean …?)`, or nothing if nothing is close."""
     close = close_names(word, options)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what led to it, each once: the chain of an error that was raised again may be a circle."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        cause = left.pop()
+        if cause is not None and id(cause) not in seen:
+            seen.add(id(cause))
+            yield cause
+            left += [cause.__context__, cause.__cause__]

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from scena.errors import causes
+
 _PACKAGE = str(Path(__file__).parent) + "/"
 _PYTHON = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")})
 _IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -45,15 +47,13 @@ def user_line(error: BaseException) -> Line | None:
 
     TensorFlow runs converted copies of functions; its message names the original lines.
     """
-    seen: BaseException | None = error
-    while seen is not None:
-        lines = user_lines(seen.__traceback__)
+    for cause in causes(error):
+        lines = user_lines(cause.__traceback__)
         lines += [
-            Line(file, int(number), name) for file, number, name in _IN_MESSAGE.findall(str(seen)) if is_users(file)
+            Line(file, int(number), name) for file, number, name in _IN_MESSAGE.findall(str(cause)) if is_users(file)
         ]
         if lines:
             return lines[-1]
-        seen = seen.__cause__ or seen.__context__
     return None
 
 

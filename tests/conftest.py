@@ -35,6 +35,9 @@ examples/test_finetuningbert experiments/search/test_search""".split()
 @pytest.hookimpl(trylast=True)  # when long tests are no longer there
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Short tests come last, so that both workers end at the same time and seldom make the same expensive fixture."""
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.timeout(3600))
 
     def module(item: pytest.Item) -> str:
         return item.nodeid.partition("::")[0]

@@ -37,6 +37,7 @@ from scena.storage.run_layout import (
     run_paths,
     step_of,
 )
+from scena.training.trackers.params import services_of
 
 MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
 """Files that show that a directory already holds a run."""
@@ -177,7 +178,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def paths_outside(directory: Path, params: Any) -> dict[str, str]:
-    """The paths outside its directory that a run writes to, by flag."""
+    """The paths outside its directory that a run writes to, and the addresses that it sends to, by flag."""
     own = directory.resolve()
     places = dict(zip(DIRECTORIES, run_paths(directory, params)[1:], strict=True))
     if params.best_dir is None:  # it goes where the exports go
@@ -188,6 +189,8 @@ def paths_outside(directory: Path, params: Any) -> dict[str, str]:
         cache = getattr(getattr(params.gen, name), "cache_dir", None)
         if cache is not None and not Path(cache).resolve().is_relative_to(own):
             found[f"{name}.cache_dir"] = str(cache)
+    for name, service in services_of(params.tracker).items():
+        found |= {f"tracker.{name}.{field}": address for field, address in service.foreign_addresses().items()}
     return found
 
 
@@ -212,13 +215,16 @@ def check_repeated(directory: Path, params: Any, places: dict[str, str], words: 
     missing = {flag: place for flag, place in places.items() if getattr(*_owner(params, flag)) is None}
     if missing:
         raise TrainingError(
-            f"The run in {directory} writes to paths outside its directory; repeat them if you trust it: "
+            f"The run in {directory} writes or sends to places outside its directory; repeat them if you trust it: "
             f"scena resume {shlex.join(words)}{flags_for(missing)}"
         )
 
 
 def _owner(params: Any, flag: str) -> tuple[Any, str]:
     part, _, name = flag.partition(".")
+    if part == "tracker":
+        service, _, name = name.rpartition(".")
+        return services_of(params.tracker)[service], name
     return (params if part == "trainer" else getattr(params.gen, part)), name
 
 

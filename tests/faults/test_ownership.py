@@ -32,7 +32,7 @@ class Pipelines:
 
 def params(cache_dir: str | None = None, **directories: Path) -> Any:
     places: dict[str, Path | None] = dict.fromkeys(DIRECTORIES)
-    return SimpleNamespace(gen=Pipelines(cache_dir), **(places | directories))
+    return SimpleNamespace(gen=Pipelines(cache_dir), tracker=[], **(places | directories))
 
 
 def new_run(directory: Path, identity: str) -> Path:

@@ -1,6 +1,7 @@
 """`scena track RUN… --to mlflow`: brings trackers up to date with runs, those of finished trainings too."""
 
 import os
+import shlex
 from pathlib import Path
 
 from scena.commands.command import Command, ImportOptions
@@ -61,6 +62,13 @@ class Track(Command):
             return [(str(directory), "", "it has no tracker: name one with --to", True)]
         rows = []
         for name, service in services.items():
+            addresses = {} if self.params.to else service.foreign_addresses()
+            if addresses:  # tokens of the environment would go there, too
+                flags = " ".join(f"--to.{name}.{field} {shlex.quote(value)}" for field, value in addresses.items())
+                rows.append(
+                    (str(directory), name, f"repeat its stored address if you trust it: --to {name} {flags}", True)
+                )
+                continue
             try:
                 result, failed = _send(directory, name, service)
             except ScenaError as error:

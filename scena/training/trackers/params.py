@@ -18,6 +18,8 @@ class TrackerServiceParams(TrackerParams, abstract=True):
     once = True
     package: ClassVar[str | None] = None
     """The package that it needs, and the extra that brings it, if they have the same name."""
+    addresses: ClassVar[tuple[str, ...]] = ()
+    """Parameters that say where values go. A stored one is used only if the user repeats it, since it may come from somebody else."""
 
     tags: list[str] = param([], help="facts to find the run by, as KEY=VALUE")
 
@@ -29,6 +31,10 @@ class TrackerServiceParams(TrackerParams, abstract=True):
     def all_tags(self) -> dict[str, str]:
         """The tags by their keys."""
         return dict(tag.split("=", 1) for tag in self.tags)
+
+    def foreign_addresses(self) -> dict[str, str]:
+        """The addresses that these parameters hold and this machine's environment does not, by name."""
+        return {name: value for name in self.addresses if (value := getattr(self, name)) is not None}
 
     def check_ready(self) -> None:
         """Raises TrainingError for what would keep it from working on this machine; called before a training starts."""
@@ -45,6 +51,7 @@ class MlflowParams(TrackerServiceParams, name="mlflow", builds="scena.training.t
     """An MLflow server. A user name, password or token comes from the environment, as MLflow reads it (MLFLOW_TRACKING_TOKEN, …)."""
 
     package = "mlflow-skinny"
+    addresses = ("uri",)
 
     uri: str | None = param(
         None, help="the address of the server, such as http://localhost:5000 (default: MLFLOW_TRACKING_URI)"
@@ -63,6 +70,9 @@ class MlflowParams(TrackerServiceParams, name="mlflow", builds="scena.training.t
     def address(self) -> str | None:
         """The server's address."""
         return self.uri or os.environ.get("MLFLOW_TRACKING_URI")
+
+    def foreign_addresses(self) -> dict[str, str]:
+        return {} if self.uri == os.environ.get("MLFLOW_TRACKING_URI") else super().foreign_addresses()
 
     def check_ready(self) -> None:
         super().check_ready()

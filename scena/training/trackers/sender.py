@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from scena.errors import ScenaError, causes
 from scena.training.trackers.journal import Artifact, Branch, Data, End, Entry, JournalReader, Points, Tags
 from scena.training.trackers.media import pieces
 from scena.training.trackers.service import Held, Picture, Point, ServiceError, TrackerRun, TrackerService
@@ -187,10 +188,8 @@ def send_until(
 
 def reason(error: BaseException) -> str:
     """The message of an error in one line: that of the system, if it is the cause, without credentials of an address."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in () if isinstance(error, ScenaError) else causes(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
-        cause = cause.__cause__ or cause.__context__
     text = re.sub(r"//[^/\s@]+@", "//", " ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= 200 else f"{text[:197]}…"

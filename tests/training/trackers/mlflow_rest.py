@@ -35,7 +35,7 @@ class MlflowRest:
         rest = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+            protocol_version = "HTTP/1.0"  # no connection outlives `stop`
 
             def do_GET(self) -> None:
                 rest.answer(self, {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()})

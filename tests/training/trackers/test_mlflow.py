@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scena.commands.main import main
 from scena.errors import TrainingError
 from scena.model.tensorboard import ImageData
 from scena.params import ParamsError
+from scena.scenario.stored import describe, write_description
+from scena.training.directory import paths_outside
 from scena.training.trackers.media import store_data
 from scena.training.trackers.params import MlflowParams
 from scena.training.trackers.recorder import Recorder
 from scena.training.trackers.sender import Sender
+from tests.toy.scenario import ToyScenario
+from tests.training.toy_runs import toy_params
 from tests.training.trackers.mlflow_rest import MlflowRest
 
 VALUES = [(f"{kind}/loss", step, step / 3) for step in range(1, 5) for kind in ("val", "train")]
@@ -118,3 +123,23 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://localhost:5000")
     MlflowParams().check_ready()
     assert os.environ["MLFLOW_TRACKING_URI"] == MlflowParams().address()
+
+
+def test_a_stored_address_is_used_only_if_it_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tokens of the environment would go to a server that somebody else chose."""
+    run = tmp_path / "run"
+    run.mkdir()
+    params = toy_params(run, tracker=[MlflowParams(uri="http://elsewhere:5000")])
+    write_description(run / "trainer_params.json", describe(ToyScenario, params, run="1"))
+    (run / "history.csv").write_text("epoch,step\n")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert main(["resume", str(run)]) == 1
+    error = capsys.readouterr().err
+    assert "sends to places outside its directory; repeat them if you trust it" in error
+    assert f"scena resume {run} --tracker.mlflow.uri http://elsewhere:5000" in error
+    assert main(["track", str(run)]) == 1
+    assert "--to mlflow --to.mlflow.uri http://elsewhere:5000" in capsys.readouterr().out
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
+    assert paths_outside(run, params) == {}

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from scena.errors import DataError, WorkerError
+from scena.errors import DataError, WorkerError, causes
 from scena.user_code import user_lines
 
 logger = logging.getLogger("scena.data")
@@ -263,11 +263,9 @@ def describe_failure(error: BaseException) -> Failure:
     message = str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"
     text = "".join(traceback.format_exception(error))
     lines: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         found = user_lines(cause.__traceback__)
         lines += [f"{line.file}:{line.number} in {line.function}: {line.text}" for line in found]
-        cause = cause.__cause__ or cause.__context__
     return Failure(message[:_LIMIT], "\n".join(lines)[:_LIMIT], text[-_LIMIT:])
 
 
