@@ -1,75 +1,89 @@
-"""Requests per second of `scena serve` with and without dynamic batching.
+"""`scena serve` beside LitServe, BentoML, plain FastAPI, and itself without batching: requests per second, slowest answers, CPU time.
 
-    python -m benchmarks.serving [--model tutorial | mobilenet] [--seconds 3] [--clients 16] [--rounds 7]
+    python -m benchmarks.serving [--model mobilenet | tutorial] [--runtime onnx | keras] [--contenders scena litserve …]
+        [--seconds 3] [--clients 16] [--rounds 7]
 
-Serves the tutorial's CNN or MobileNetV2 (with random weights, which do not change the speed), and lets clients in a process of their
-own send pictures. The two services take turns, so that a busy machine disturbs both alike.
+The model is MobileNetV2 at 32 pixels, or the tutorial's CNN, with random weights, which do not change the speed. All contenders run the
+same file in the same runtime and get the same JSON with a PNG in it, from clients in a process of their own. They take turns, so that a
+busy machine disturbs all alike; a ratio is the median of the ratios of the rounds. FastAPI calls `model.predict` of Keras, or the
+session of ONNX Runtime, for each request; the others batch. Peers are installed with uv, each in an environment of its own.
 """
 
-import argparse
+import base64
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
+from typing import Any
 
-BARS = {"tutorial": 2.0, "mobilenet": 3.0}
-"""Batching must give at least so many times the throughput of one by one."""
+import numpy as np
+
+from benchmarks.options import read_options
+from benchmarks.serving_contenders import PEERS, Contender, start, version
+from scena.params import Params, param
+
+BATCHING_BARS = {("tutorial", "keras"): 2.0, ("mobilenet", "keras"): 3.0}
+"""Batching must give at least so many times the throughput of one by one. (ONNX Runtime needs no batches to be fast.)"""
+PEER_BAR = 1.4
+"""Scena must answer so many times the requests of the best peer."""
+
+
+class Options(Params):
+    """What to measure."""
+
+    model: str = param("mobilenet", choices=["mobilenet", "tutorial"], help="what is served")
+    runtime: str = param("onnx", choices=["onnx", "keras"], help="what runs it, on all sides")
+    contenders: list[str] = param(["scena", "single", *PEERS], help="who takes part")
+    seconds: float = param(3.0, gt=0, help="how long a round of one contender takes")
+    clients: int = param(16, ge=1, help="clients that ask at the same time")
+    rounds: int = param(7, ge=1, help="how often each is measured")
 
 
 def main() -> int:
-    """Prints both throughputs, their ratio and the slowest answers; the status is 1 below the bar."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--model", choices=BARS, default="tutorial")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        exported = export(arguments.model, Path(folder) / "export")
-        picture = draw(Path(folder) / "picture.png")
-        services = {size: start(exported, size, Path(folder)) for size in (1, 32)}
-        found: dict[int, list[dict[str, float]]] = {size: [] for size in services}
+    """Prints a row for each contender, and the ratios; the status is 1 below a bar."""
+    options = read_options(Options, __doc__)
+    peers = [name for name in options.contenders if name in PEERS]
+    if options.model != "mobilenet" and peers:
+        raise SystemExit("Only MobileNetV2 is served by others: --contenders scena single")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        exported = export(options.model, options.runtime, folder / "export")
+        request = folder / "request.json"
+        request.write_bytes(request_body(options.model))
+        contenders: list[Contender] = []
         try:
-            for _ in range(arguments.rounds):
-                for size, (_, port) in services.items():
-                    found[size].append(load(arguments.model, port, arguments.clients, arguments.seconds, picture))
+            for name in options.contenders:
+                contenders.append(start(name, options.model, options.runtime, exported, folder))
+                contenders[-1].wait(request.read_bytes())
+            check_answers(contenders, request.read_bytes())
+            for number in range(options.rounds + 1):
+                for contender in contenders if number % 2 else reversed(contenders):
+                    seen = measure(contender, request, options)
+                    if number:  # the first round warms up
+                        contender.found.append(seen)
         finally:
-            for process, _ in services.values():
-                process.terminate()
-                process.wait()
-    return report(found, BARS[arguments.model])
+            for contender in contenders:
+                contender.stop()
+        versions = [f"{name} {version(name, options.runtime)}" for name in peers]
+        print(f"{options.model}, {options.runtime}, {options.clients} clients; {', '.join(versions)}")
+        return report(contenders, options, bare(options, exported))
 
 
-def report(found: dict[int, list[dict[str, float]]], bar: float) -> int:
-    """Prints the figures."""
-    speeds = {}
-    for size, rounds in found.items():
-        speeds[size] = statistics.median(result["per_second"] for result in rounds)
-        statuses = [result["statuses"] for result in rounds]
-        slowest = max(result["p99_ms"] for result in rounds)
-        print(f"max_batch {size:>2}: {speeds[size]:7.0f} requests/s, p99 {slowest:6.1f} ms, statuses {statuses}")
-    # of the same round, so that what the machine did meanwhile cancels out
-    ratio = statistics.median(
-        batched["per_second"] / single["per_second"] for batched, single in zip(found[32], found[1], strict=True)
-    )
-    print(f"batching / one by one: {ratio:.2f} (bar: {bar}); load average {os.getloadavg()[0]:.1f}")
-    return 0 if ratio >= bar else 1
-
-
-def export(model: str, directory: Path) -> Path:
-    """An exported model, made in a process of its own."""
+def export(model: str, runtime: str, directory: Path) -> Path:
+    """An exported model, made and converted in a process of its own."""
     scenario = {
         "tutorial": "examples.tutorial.full.scenario:TutorialScenario",
         "mobilenet": "benchmarks.mobilenet:MobileNetScenario",
     }[model]
-    subprocess.run(
-        [sys.executable, "-c", EXPORT, *scenario.split(":"), str(directory)], check=True, capture_output=True
-    )
+    form = {"keras": "keras", "onnx": "onnx"}[runtime]
+    for command in (
+        ["-c", EXPORT, *scenario.split(":"), str(directory)],
+        ["-m", "scena", "export", str(directory), "--format", form],
+    ):
+        subprocess.run([sys.executable, *command], check=True, capture_output=True)
     return directory
 
 
@@ -82,44 +96,124 @@ made.export(made.build(), pathlib.Path(sys.argv[3]), params)
 """
 
 
-def draw(path: Path) -> Path:
-    """A picture of a digit."""
+def request_body(model: str) -> bytes:
+    """A request with one image."""
+    from io import BytesIO
+
     from PIL import Image
 
     from scena.data.sources.digits import load_digits
 
-    Image.fromarray(load_digits("digits", "test")[0][0]).save(path)
-    return path
+    file = BytesIO()
+    pixels = load_digits("digits", "test")[0][0]
+    if model == "mobilenet":
+        pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype("uint8")
+    Image.fromarray(pixels).save(file, "PNG")
+    return json.dumps({"instances": [{"b64": base64.b64encode(file.getvalue()).decode()}]}).encode()
 
 
-def start(export: Path, max_batch: int, folder: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """A service in a process of its own, once it answers."""
-    log = folder / f"serve{max_batch}.log"
-    command = [sys.executable, "-m", "scena", "serve", str(export), "--port", "0", "--max_batch", str(max_batch)]
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, stderr=file, stdout=file)
-    for _ in range(600):
-        text = log.read_text()
-        if "http://127.0.0.1:" in text:
-            port = int(text.split("http://127.0.0.1:")[1].split()[0])
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health").read()
-                return process, port
-            except OSError:
-                pass
-        if process.poll() is not None:
-            raise SystemExit(text)
-        time.sleep(0.1)
-    raise SystemExit(f"The service did not start: {log.read_text()}")
+def check_answers(contenders: list[Contender], request: bytes) -> None:
+    """All must answer the same."""
+    answers = [_first(json.loads(contender.ask(request))) for contender in contenders]
+    for contender, answer in zip(contenders, answers, strict=True):
+        if not np.allclose(answer, answers[0], atol=1e-4):
+            raise SystemExit(f"{contender.name} answers something else: {answer}, {contenders[0].name} {answers[0]}")
 
 
-def load(model: str, port: int, clients: int, seconds: float, picture: Path) -> dict[str, float]:
-    """What the clients saw."""
-    where = ["127.0.0.1", str(port), f"/v1/models/{model}:predict"]
-    command = [sys.executable, "-m", "benchmarks.load", *where, str(clients), str(seconds), str(picture), "image/png"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    result: dict[str, float] = json.loads(done.stdout)
-    return result
+def _first(answer: Any) -> Any:
+    row = (answer["predictions"] if isinstance(answer, dict) else answer)[0]
+    return row["pred"] if isinstance(row, dict) else row
+
+
+def measure(contender: Contender, request: Path, options: Options) -> dict[str, Any]:
+    """What the clients saw in one round, and the CPU seconds of the service for 1,000 requests."""
+    where = ["127.0.0.1", str(contender.port), contender.path]
+    how = [str(options.clients), str(options.seconds), str(request), "application/json"]
+    before = contender.cpu_seconds()
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.load", *where, *how], check=True, capture_output=True, text=True
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    if set(result["statuses"]) != {"200"}:
+        raise SystemExit(f"{contender.name} refused requests: {result['statuses']}")
+    return {**result, "cpu": 1000 * (contender.cpu_seconds() - before) / result["requests"]}
+
+
+def bare(options: Options, exported: Path) -> dict[int, float]:
+    """CPU seconds of the runtime alone for 1,000 samples, by batch size."""
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, options.runtime, str(exported)], check=True, capture_output=True, text=True
+    )
+    return {int(size): value for size, value in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+BARE = """
+import json, os, sys, time
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np
+runtime, directory = sys.argv[1:]
+if runtime == "onnx":
+    import onnxruntime
+    session = onnxruntime.InferenceSession(directory + "/model.onnx", providers=["CPUExecutionProvider"])
+    name, shape = session.get_inputs()[0].name, session.get_inputs()[0].shape[1:]
+    call = lambda images: session.run(None, {name: images})
+else:
+    import keras
+    import tensorflow as tf
+    model = keras.saving.load_model(directory + "/plain.keras", compile=False)
+    name, shape = model.inputs[0].name, model.inputs[0].shape[1:]
+    compiled = tf.function(lambda images: model({name: images}, training=False), reduce_retracing=True)
+    call = lambda images: [value.numpy() for value in compiled(images).values()]
+found = {}
+for size in (1, 16):
+    images = np.zeros((size, *shape), "uint8")
+    for _ in range(20):
+        call(images)
+    times = []
+    for _ in range(5):
+        begun = time.process_time()
+        for _ in range(512 // size):
+            call(images)
+        times.append((time.process_time() - begun) / 512 * 1000)
+    found[size] = min(times)
+print(json.dumps(found))
+"""
+
+
+def report(contenders: list[Contender], options: Options, runtime: dict[int, float]) -> int:
+    """Prints the figures."""
+    print(f"{'':<10}{'requests/s':>11}{'median ms':>11}{'p99 ms':>9}{'CPU s / 1000':>14}")
+    for contender in contenders:
+        speed, middle, slow, cpu = (_median(contender, key) for key in ("per_second", "median_ms", "p99_ms", "cpu"))
+        print(f"{contender.name:<10}{speed:>11.0f}{middle:>11.1f}{slow:>9.1f}{cpu:>14.2f}")
+    for size, seconds in runtime.items():
+        print(f"the runtime alone, batches of {size}: {seconds:.2f} CPU s / 1000")
+    by_name = {contender.name: contender for contender in contenders}
+    good = []
+    if {"scena", "single"} <= set(by_name):
+        ratio = _ratio(by_name["scena"], [by_name["single"]])
+        bar = BATCHING_BARS.get((options.model, options.runtime), 0.0)
+        good.append(ratio >= bar)
+        print(f"batching / one by one: {ratio:.2f} (bar: {bar})")
+    peers = [contender for contender in contenders if contender.name in PEERS]
+    if "scena" in by_name and peers:
+        ratio = _ratio(by_name["scena"], peers)
+        slowest, best = _median(by_name["scena"], "p99_ms"), min(_median(peer, "p99_ms") for peer in peers)
+        good += [ratio >= PEER_BAR, slowest < best]
+        print(f"Scena / the best of the others, in each round: {ratio:.2f} (bar: {PEER_BAR})")
+        print(f"p99: {slowest:.1f} ms, the best of the others {best:.1f} ms")
+    print(f"load average {os.getloadavg()[0]:.1f}")
+    return 0 if all(good) else 1
+
+
+def _median(contender: Contender, key: str) -> float:
+    return statistics.median(found[key] for found in contender.found)
+
+
+def _ratio(contender: Contender, others: list[Contender]) -> float:
+    """Of the same round, so that what the machine did meanwhile cancels out."""
+    rounds = zip(contender.found, *(other.found for other in others), strict=True)
+    return statistics.median(own["per_second"] / max(other["per_second"] for other in rest) for own, *rest in rounds)
 
 
 if __name__ == "__main__":

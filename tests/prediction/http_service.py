@@ -35,7 +35,13 @@ def ask(port: int, path: str, body: Any = None, kind: str = "application/json", 
 @contextlib.contextmanager
 def running(predictor: Any, params: ServeParams, name: str = "toy", class_names: Sequence[str] = ()) -> Iterator[int]:
     """The port of a service that runs in a thread of this process."""
-    server = create_server(predictor, params.replace(port=0), ServedModel(name, class_names))
+    with in_thread(create_server(predictor, params.replace(port=0), ServedModel(name, class_names))) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def in_thread(server: Any) -> Iterator[int]:
+    """Runs a server in a thread of this process."""
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:

@@ -6,9 +6,12 @@ import shutil
 import ssl
 import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +25,13 @@ from scena.commands.main import main
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.access import check_certificate, read_tokens
-from tests.prediction.http_service import ask, running, started
+from scena.prediction.serving.server import create_server
+from scena.prediction.serving.signature import ServedModel
+from tests.prediction.http_service import ask, in_thread, running, started
+from tests.prediction.test_serving import PREDICT, Slow, square
 from tests.toy.scenario import ToyScenario
 from tests.zygote import Zygote
 
-PREDICT = "/v1/models/toy:predict"
 BODY = {"instances": [{"x": [1.0] * 8}]}
 
 
@@ -158,3 +163,30 @@ def test_a_replaced_export_takes_over_and_no_request_is_lost(
     np.testing.assert_allclose(answers[-1][1], after, atol=1e-4)
     switches = np.diff([np.abs(np.array(pred) - after).max() < 1e-4 for _, pred in answers]).nonzero()[0]
     assert 1 <= len(switches) <= 5  # three clients may overtake each other at the moment of the change
+
+
+class Classes(Slow):
+    """Answers a class after a while."""
+
+    def predict_raw(self, samples: Sequence[Sample]) -> list[Sample]:
+        self.sizes.append(len(samples))
+        time.sleep(self.seconds)
+        return [sample.new_outputs({"class": np.int64(1)}) for sample in samples]
+
+
+def test_names_and_schemas_belong_to_the_model_that_answers(exports: list[Path]) -> None:
+    old = Classes(0.5)
+    server = create_server(old, ServeParams(port=0), ServedModel("toy", ["old", "older"]))
+    service: Any = server.config.app.service  # type: ignore[union-attr]
+    with in_thread(server) as port, ThreadPoolExecutor(1) as thread:
+        first = thread.submit(ask, port, PREDICT, square(1))
+        while not old.sizes:
+            time.sleep(0.01)
+        service.replace(ToyScenario.create_predictor(exports[0]), ServedModel("toy", ["new", "newer"]))
+        assert first.result() == (200, {"predictions": ["older"]})
+        assert ask(port, PREDICT, BODY)[1]["predictions"][0]["class"] in ("new", "newer")
+        described = ask(port, "/openapi.json")[1]["paths"]
+        rows = described[PREDICT]["post"]["requestBody"]["content"]["application/json"]["example"]
+        assert rows == {"instances": [{"x": [0.0] * 8}]}
+        assert "newer" in ask(port, "/docs")[1] and "older" not in ask(port, "/docs")[1]
+        assert ask(port, "/v1/models/toy/metadata")[1]["model_spec"]["version"] == "2"

@@ -237,3 +237,23 @@ def test_rows_are_named_as_in_the_table_and_null_is_a_missing_number() -> None:
     for name, value, received in (("place", None, "null"), ("price__EUR_", "13", '"13"')):
         with pytest.raises(PayloadError, match=f"does not match the input '{name}': .*; received {received}"):
             sample_of_fields({**fields, name: value}, specs, processed=False)
+
+
+def test_a_form_that_ends_too_early_is_refused_as_a_whole() -> None:
+    with running(Slow(), ServeParams()) as port:
+        body, kind = form(("a", "a.png", grey(1)), ("b", "b.png", grey(2)))
+        assert len(ask(port, PREDICT, body, kind)[1]["predictions"]) == 2
+        for broken in (body[:-20], body.replace(b"--B--", b"")):
+            status, answer = ask(port, PREDICT, broken, kind)
+            assert status == 400 and answer["error"].startswith("The form cannot be read: "), answer
+        many, kind = form(*[("a", "a.png", b"")] * 1001)
+        assert ask(port, PREDICT, many, kind) == (
+            400,
+            {"error": "The form cannot be read: it has more than 1000 fields"},
+        )
+
+
+def test_other_methods_are_refused() -> None:
+    with running(Slow(), ServeParams()) as port:
+        assert ask(port, PREDICT) == (405, {"error": f"{PREDICT} takes POST; /docs describes it."})
+        assert ask(port, "/health", b"") == (405, {"error": "/health takes GET; /docs describes it."})

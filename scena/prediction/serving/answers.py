@@ -30,7 +30,7 @@ def refusal(error: Exception) -> RefusedError:
     return RefusedError(500, f"The prediction failed: {type(error).__name__}: {error}")
 
 
-def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: list[str]) -> dict[str, Any]:
+def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool) -> dict[str, Any]:
     """The body of a response, in the format of TensorFlow Serving: a single output has no name.
 
     Raises RefusedError if all samples failed, or one of a response in columns, which cannot hold an error.
@@ -41,8 +41,7 @@ def answer_of(outcomes: Sequence[Sample | RefusedError], columns: bool, names: l
         index, error = errors[0]
         raise RefusedError(error.status, f"Sample {index}: {error}" if len(outcomes) > 1 else str(error))
     outputs: list[Any] = [
-        outcome if isinstance(outcome, RefusedError) else plain(with_class_names(outcome.outputs, names))
-        for outcome in outcomes
+        outcome if isinstance(outcome, RefusedError) else plain(outcome.outputs) for outcome in outcomes
     ]
     if columns:
         keys = list(outputs[0]) if isinstance(outputs[0], dict) else []
@@ -75,7 +74,7 @@ def _refused_if_nan(outcome: Sample | RefusedError) -> Sample | RefusedError:
     return outcome
 
 
-def with_class_names(outputs: Any, names: list[str]) -> Any:
+def with_class_names(outputs: Any, names: Sequence[str]) -> Any:
     """The outputs with the name of a class instead of its number.
 
     If no output is a class, the name of the largest value of a vector over all classes is added as `class`.

@@ -1,57 +1,44 @@
 """The routes of the service, named as in TensorFlow Serving, and their limits."""
 
 import asyncio
-import contextlib
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from starlette.requests import ClientDisconnect
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
-from scena import __version__
 from scena.data.sample import Sample
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.access import OPEN, is_allowed, read_tokens
-from scena.prediction.serving.answers import RefusedError, answer_of, refusal
+from scena.prediction.serving.answers import RefusedError, answer_of, refusal, with_class_names
+from scena.prediction.serving.asgi import DisconnectedError, Receive, Request, Response, Scope, Send, TooLargeError
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
+from scena.prediction.serving.openapi import describe_json, describe_service, describe_text
 from scena.prediction.serving.page import docs_page, model_page
 from scena.prediction.serving.payload import SampleRequest, TooManyPixelsError, UploadedFile, read_request
-from scena.prediction.serving.signature import ServedModel, Signature, schema_of
+from scena.prediction.serving.signature import ServedModel, Signature
 
 
-class Application(FastAPI):
-    """Handles predictions directly, everything else through FastAPI.
+@dataclass(frozen=True)
+class Version:
+    """A model in service. Whoever reads several of these reads them from one version."""
 
-    FastAPI's middleware and routing cost more than a small network, and a prediction needs neither.
-    """
+    number: int
+    predictor: Any
+    model: ServedModel
+    signature: Signature
 
-    def __init__(self, service: "Service", tokens: list[bytes], **more: Any) -> None:
-        super().__init__(**more)
-        self.service = service
-        self._tokens = tokens
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            self._tokens
-            and scope["type"] == "http"
-            and scope["path"] != OPEN
-            and not is_allowed(self._tokens, scope["headers"])
-        ):
-            await self.service.refuse_stranger()(scope, receive, send)
-        elif scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == self.service.address:
-            response = await self.service.predict(Request(scope, receive))
-            await response(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+    @classmethod
+    def of(cls, number: int, predictor: Any, model: ServedModel) -> "Version":
+        """With the signature of the predictor's inputs and outputs."""
+        specs = predictor.data.input_layer_specs()
+        signature = Signature(specs, predictor.outputs(), list(model.class_names), predictor.reads_files)
+        return cls(number, predictor, model, signature)
 
 
 class Service:
@@ -60,9 +47,9 @@ class Service:
     def __init__(self, predictor: Any, params: ServeParams, model: ServedModel) -> None:
         self._decoding = ThreadPoolExecutor(1, "scena-decoding")
         self.params = params
-        self.address = f"/v1/models/{model.name}:predict"
-        self.version = 0
-        self.replace(predictor, model)
+        self.state_address = f"/v1/models/{model.name}"
+        self.address = f"{self.state_address}:predict"
+        self.now = Version.of(1, predictor, model)
         self.registry = CollectorRegistry()
         self.requests = Counter("scena_requests", "Requests by status", ["status"], registry=self.registry)
         self.seconds = Histogram("scena_request_seconds", "Time to the answer", registry=self.registry)
@@ -80,25 +67,18 @@ class Service:
 
     def replace(self, predictor: Any, model: ServedModel) -> None:
         """Puts a model into service. The next batch is predicted with it; no request is refused or lost."""
-        self.model = model
-        self.class_names = list(model.class_names)
-        self.signature = Signature(
-            predictor.data.input_layer_specs(), predictor.outputs(), self.class_names, predictor.reads_files
-        )
-        self.version += 1
-        self.predictor = predictor
+        self.now = Version.of(self.now.number + 1, predictor, model)
 
     def refuse_stranger(self) -> Response:
         """The response to a request without a valid token."""
         self.requests.labels(401).inc()
-        response = _error(401, "This service needs a token: send the header 'Authorization: Bearer TOKEN'.")
-        response.headers["WWW-Authenticate"] = "Bearer"
-        return response
+        message = "This service needs a token: send the header 'Authorization: Bearer TOKEN'."
+        return _error(401, message, **{"WWW-Authenticate": "Bearer"})
 
     def state(self) -> dict[str, Any]:
         """The state of the model, as TensorFlow Serving describes it."""
         status = {"error_code": "OK", "error_message": ""}
-        return {"model_version_status": [{"version": str(self.version), "state": "AVAILABLE", "status": status}]}
+        return {"model_version_status": [{"version": str(self.now.number), "state": "AVAILABLE", "status": status}]}
 
     def close(self) -> None:
         """Predicts the queued samples, then ends the threads."""
@@ -109,27 +89,27 @@ class Service:
         """Responds to one request; every error becomes a status with a message."""
         started = time.perf_counter()
         try:
-            response = Response(msgspec.json.encode(await self._answer(request)), media_type="application/json")
+            response = _json(await self._answer(request))
         except RefusedError as refusal:
             response = _error(refusal.status, str(refusal))
-        except ClientDisconnect:
+        except DisconnectedError:
             response = _error(400, "The client disconnected.")
         except (
             asyncio.CancelledError
         ):  # by the server at the end of the shutdown time; the client still gets a response
             response = _error(503, "The service ended before the prediction was ready.")
-        self.requests.labels(response.status_code).inc()
+        self.requests.labels(response.status).inc()
         self.seconds.observe(time.perf_counter() - started)
         return response
 
     async def _answer(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
         try:
-            asked = await read_request(request, body, self.predictor)
+            asked = read_request(request.headers.get("content-type", ""), body, self.now.predictor)
         except ValueError as error:
             raise RefusedError(400, str(error)) from error
         outcomes = await self._outcomes(asked)
-        return answer_of(outcomes, asked.columns, self.class_names)
+        return answer_of(outcomes, asked.columns)
 
     async def _outcomes(self, asked: SampleRequest) -> list[Sample | RefusedError]:
         """The outcome of each sample; one that cannot be created does not stop the others."""
@@ -169,111 +149,114 @@ class Service:
             for value in sample.inputs.values() if isinstance(sample.inputs, dict) else [sample.inputs]:
                 if isinstance(value, UploadedFile):
                     value.seek(0)  # it may have been read in a batch that failed because of another sample
-        return list(self.predictor.predict_raw(list(samples)))
+        now = self.now  # may be replaced meanwhile: the names of the classes belong to the model that predicts
+        predicted = list(now.predictor.predict_raw(list(samples)))
+        for sample in predicted:
+            sample.outputs = with_class_names(sample.outputs, now.signature.class_names)
+        return predicted
 
     async def _body(self, request: Request) -> bytes:
-        limit = self.params.max_body
-        if int(request.headers.get("content-length") or 0) > limit:
-            raise RefusedError(413, f"The request is larger than {limit} bytes.")
-        chunks, size = [], 0
         try:
             async with asyncio.timeout(self.params.body_timeout):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > limit:
-                        raise RefusedError(413, f"The request is larger than {limit} bytes.")
-                    chunks.append(chunk)
+                return await request.body(self.params.max_body)
+        except TooLargeError:
+            raise RefusedError(413, f"The request is larger than {self.params.max_body} bytes.") from None
         except TimeoutError:
             raise RefusedError(
                 408, f"The request did not arrive within {self.params.body_timeout:g} seconds."
             ) from None
-        return b"".join(chunks)
 
     def metadata(self) -> dict[str, Any]:
         """Names, shapes and types of inputs and outputs."""
+        now = self.now
         described: dict[str, Any] = {
             kind: {name: {"shape": [None, *spec.shape], "dtype": spec.dtype.name} for name, spec in specs.items()}
-            for kind, specs in (("inputs", self.signature.inputs), ("outputs", self.signature.outputs))
+            for kind, specs in (("inputs", now.signature.inputs), ("outputs", now.signature.outputs))
             if specs
         }
-        if self.class_names:
-            described["class_names"] = self.class_names
+        if now.signature.class_names:
+            described["class_names"] = now.signature.class_names
         return {
-            "model_spec": {"name": self.model.name, "signature_name": "serving_default", "version": str(self.version)},
+            "model_spec": {"name": now.model.name, "signature_name": "serving_default", "version": str(now.number)},
             "metadata": {"signature_def": {"serving_default": described}},
         }
 
+    def openapi(self) -> dict[str, Any]:
+        """The routes with the schemas of the model in service."""
+        operations = {
+            "/health": describe_json("Health", _HEALTH),
+            "/metrics": describe_text("Metrics for Prometheus"),
+            self.state_address: describe_json("State of the model", self.state()),
+            f"{self.state_address}/metadata": describe_json("Inputs and outputs", self.metadata()),
+            self.address: {"post": self.now.signature.operation()},
+        }
+        return describe_service(self.now.model.name, operations)
 
-def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> FastAPI:
+    def page(self, origin: str) -> str:
+        """The page to try the model."""
+        now = self.now
+        return model_page(now.model, now.signature, origin, self.address)
+
+    def pages(self) -> dict[str, Callable[[Request], Response]]:
+        """What GET answers, by path."""
+        return {
+            "/": lambda request: _html(self.page(_origin(request, self.params))),
+            "/docs": lambda _: _html(docs_page(self.openapi(), self.now.model.name)),
+            "/openapi.json": lambda _: _json(self.openapi()),
+            "/health": lambda _: _json(_HEALTH),
+            "/metrics": lambda _: Response(generate_latest(self.registry), CONTENT_TYPE_LATEST),
+            self.state_address: lambda _: _json(self.state()),
+            f"{self.state_address}/metadata": lambda _: _json(self.metadata()),
+        }
+
+
+class Application:
     """The service as an ASGI application."""
-    service = Service(predictor, params, model)
-    name = model.name
 
-    @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.batcher.notify = asyncio.get_running_loop().call_soon_threadsafe
-        yield
-        await asyncio.to_thread(service.close)
+    def __init__(self, service: Service, tokens: list[bytes]) -> None:
+        self.service = service
+        self._tokens = tokens
+        self._pages = service.pages()
 
-    app = Application(
-        service,
-        read_tokens(params),
-        title=f"Scena: {name}",
-        version=__version__,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-    )
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            response = await self._respond(Request(scope, receive))
+            await response.send(send)
 
-    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
-    async def page(request: Request) -> HTMLResponse:
-        text = model_page(service.model, service.signature, _origin(request, params), service.address)
-        return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
+    async def _respond(self, request: Request) -> Response:
+        path, method = request.path, request.scope["method"]
+        if self._tokens and path != OPEN and not is_allowed(self._tokens, request.scope["headers"]):
+            return self.service.refuse_stranger()
+        if path == self.service.address:
+            if method == "POST":
+                return await self.service.predict(request)
+            return _error(405, f"{path} takes POST; /docs describes it.", Allow="POST")
+        page = self._pages.get(path)
+        if page is None:
+            address = self.service.address
+            return _error(404, f"There is no {path} here. The model answers POST {address}; /docs lists everything.")
+        if method not in ("GET", "HEAD"):
+            return _error(405, f"{path} takes GET; /docs describes it.", Allow="GET, HEAD")
+        return page(request)
 
-    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi(), name), headers={"Content-Security-Policy": _POLICY})
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        self.service.batcher.notify = asyncio.get_running_loop().call_soon_threadsafe
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await asyncio.to_thread(self.service.close)
+        await send({"type": "lifespan.shutdown.complete"})
 
-    @app.get("/health", summary="Health", responses=_answer(_HEALTH))
-    async def health() -> dict[str, str]:
-        return _HEALTH
 
-    @app.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)
-    async def metrics() -> Response:
-        return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
-
-    @app.get(f"/v1/models/{name}", summary="State of the model", responses=_answer(service.state()))
-    async def state() -> dict[str, Any]:
-        return service.state()
-
-    @app.get(f"/v1/models/{name}/metadata", summary="Inputs and outputs", responses=_answer(service.metadata()))
-    async def metadata() -> dict[str, Any]:
-        return service.metadata()
-
-    @app.exception_handler(404)
-    async def missing(request: Request, error: Exception) -> Response:
-        return _error(
-            404,
-            f"There is no {request.url.path} here. The model answers POST {service.address}; /docs lists everything.",
-        )
-
-    app.router.routes.append(Route(service.address, service.predict, methods=["POST"]))
-    app.openapi()["paths"][service.address] = {"post": service.signature.operation()}
-    return app
+def create_app(predictor: Any, params: ServeParams, model: ServedModel) -> Application:
+    """The service as an ASGI application."""
+    return Application(Service(predictor, params, model), read_tokens(params))
 
 
 _POLICY = "default-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
 _HEALTH = {"status": "ok"}
-
-
-def _answer(example: Any) -> dict[int | str, dict[str, Any]]:
-    """The description of an answer that is always like this one."""
-    return {
-        200: {
-            "description": "The answer",
-            "content": {"application/json": {"schema": schema_of(example), "example": example}},
-        }
-    }
 
 
 def _origin(request: Request, params: ServeParams) -> str:
@@ -281,9 +264,18 @@ def _origin(request: Request, params: ServeParams) -> str:
     host = request.headers.get("host", "")
     if not re.fullmatch(r"[a-zA-Z0-9.:_[\]-]+", host):
         host = f"{params.host}:{params.port}"
-    return f"{request.url.scheme}://{host}"
+    return f"{request.scope['scheme']}://{host}"
 
 
-def _error(status: int, message: str) -> Response:
-    headers = {"Retry-After": "1"} if status in (429, 503) else {}
-    return Response(msgspec.json.encode({"error": message}), status, headers, "application/json")
+def _json(value: Any, status: int = 200, **headers: str) -> Response:
+    return Response(msgspec.json.encode(value), "application/json", status, headers)
+
+
+def _html(text: str) -> Response:
+    return Response(text.encode(), "text/html; charset=utf-8", headers={"Content-Security-Policy": _POLICY})
+
+
+def _error(status: int, message: str, **headers: str) -> Response:
+    if status in (429, 503):
+        headers["Retry-After"] = "1"
+    return _json({"error": message}, status, **headers)

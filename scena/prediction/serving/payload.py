@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,10 +17,9 @@ import numpy as np
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec, describe
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
 _NUMBERS = (int, float, type(None))
+MAX_PARTS = 1000
+"""Fields of one form."""
 
 
 class PayloadError(ValueError):
@@ -110,11 +109,11 @@ def _pixels(content: bytes) -> float:
         return 0
 
 
-async def read_request(request: "Request", body: bytes, predictor: Any) -> SampleRequest:
+def read_request(content_type: str, body: bytes, predictor: Any) -> SampleRequest:
     """Parses a body, by its content type: JSON, a form with files and values, or a file."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        return _of_form(await _form_parts(request, body), predictor)
+        return _of_form(_form_parts(content_type, body), predictor)
     if kind.startswith("image/") or kind == "application/octet-stream":
         return SampleRequest([partial(predictor.sample_from_file, body, "upload")], [body])
     instances, columns = _instances(body)
@@ -199,21 +198,44 @@ def _keys_of(specs: dict[str, ArraySpec]) -> str:
 # ---- forms -----------------------------------------------------------------------------------------------------------
 
 
-async def _form_parts(request: "Request", body: bytes) -> list[FormPart]:
-    request._body = body
+def _form_parts(content_type: str, body: bytes) -> list[FormPart]:
+    from python_multipart import FormParser
+    from python_multipart.multipart import parse_options_header
+
+    parts: list[FormPart] = []
+    ended = threading.Event()
+
+    def add(part: FormPart) -> None:
+        if len(parts) == MAX_PARTS:
+            raise PayloadError(f"it has more than {MAX_PARTS} fields")
+        parts.append(part)
+
+    def add_file(file: Any) -> None:
+        file.file_object.seek(0)
+        add(FormPart(_text(file.field_name), _text(file.file_name), file.file_object.read()))
+
     try:
-        async with request.form() as form:
-            parts = [
-                FormPart(name, None, value.encode())
-                if isinstance(value, str)
-                else FormPart(name, str(value.filename), await value.read())
-                for name, value in form.multi_items()
-            ]
-    except Exception as error:  # starlette and its parser raise several kinds
-        raise PayloadError(f"The form cannot be read: {getattr(error, 'detail', error)}") from error
+        parser = FormParser(
+            "multipart/form-data",
+            lambda field: add(FormPart(_text(field.field_name), None, field.value or b"")),
+            add_file,
+            ended.set,
+            boundary=parse_options_header(content_type)[1].get(b"boundary"),
+            config={"MAX_MEMORY_FILE_SIZE": len(body)},
+        )
+        parser.write(body)
+        parser.finalize()
+        if not ended.is_set():
+            raise PayloadError("its end is missing")
+    except Exception as error:  # the parser raises several kinds
+        raise PayloadError(f"The form cannot be read: {error}") from error
     if not parts:
         raise PayloadError("The form holds no file.")
     return parts
+
+
+def _text(name: bytes | None) -> str:
+    return (name or b"").decode("utf-8", "replace")
 
 
 def _of_form(parts: list[FormPart], predictor: Any) -> SampleRequest:

@@ -80,6 +80,7 @@ def create_server(predictor: Any, params: ServeParams, model: ServedModel) -> uv
         port=params.port,
         log_level="warning",
         access_log=False,
+        ws="none",
         proxy_headers=False,
         timeout_graceful_shutdown=params.shutdown_time,
         ssl_certfile=params.tls_cert,
