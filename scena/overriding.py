@@ -1,7 +1,7 @@
 """What the base classes of scenarios have in common: methods that users override, and an `__init__` that they extend."""
 
-import inspect
-from difflib import get_close_matches
+from collections.abc import Iterable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scena.errors import ScenaError
@@ -84,13 +84,13 @@ def refuse_misspelt(cls: type) -> None:
         for parent in parents
         if _is_scenas(parent)
         for name, value in vars(parent).items()
-        if not name.startswith("__") and (inspect.isfunction(value) or isinstance(value, classmethod))
+        if not name.startswith("__") and isinstance(value, FunctionType | classmethod)
     }
     own = {name for parent in cls.__mro__ if not _is_scenas(parent) for name in vars(parent)}
     for name, value in vars(cls).items():
-        if name in known or not inspect.isfunction(value) or any(name in vars(parent) for parent in parents):
+        if name in known or not isinstance(value, FunctionType) or any(name in vars(parent) for parent in parents):
             continue
-        close = get_close_matches(name, known, 5, cutoff=0.86)
+        close = _close(name, known, 5, 0.86)
         if close and own.isdisjoint(close):
             public = [other for other in close if not other.startswith("_")]
             meant = public[0] if public and not name.startswith("_") else close[0]
@@ -104,9 +104,15 @@ def _refuse_misspelt_attributes(cls: type[Overridable]) -> None:
         if name.startswith("_") or any(hasattr(parent, name) for parent in cls.__mro__[1:]) or _is_scenas(cls):
             continue
         swapped = [attribute for attribute in cls.__attributes__ if sorted(attribute) == sorted(name)]
-        for close in swapped or get_close_matches(name, cls.__attributes__, 1, cutoff=0.8):
+        for close in swapped or _close(name, cls.__attributes__, 1, 0.8):
             if close not in vars(cls):
                 raise OverridingError(f"{cls.__name__}.{name} is never read; did you mean {close}?")
+
+
+def _close(name: str, known: Iterable[str], count: int, cutoff: float) -> list[str]:
+    from difflib import get_close_matches  # late: `--help` seldom needs it
+
+    return get_close_matches(name, known, count, cutoff)
 
 
 def _is_scenas(cls: type) -> bool:

@@ -292,6 +292,25 @@ class Params:
 _complete_repr = False
 
 
+class FlagValue:
+    """A value that a flag has as one word, such as `200steps`. Two are equal if their words are. (A dataclass would cost `--help` 10 %.)"""
+
+    __slots__ = ()
+
+    def to_param(self) -> int | str:
+        """The text of a flag."""
+        raise NotImplementedError(f"{type(self).__name__} has no to_param")
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_param() == other.to_param() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.to_param())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_param()!r})"
+
+
 def _differ(one: Any, other: Any) -> bool:
     try:
         return bool(one != other)

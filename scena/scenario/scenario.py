@@ -3,7 +3,7 @@
 Everything heavy is imported when it is created, so that the command line can read a scenario's parameters at once.
 """
 
-import secrets
+import os
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -264,7 +264,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         from scena.scenario.stored import describe, write_description
         from scena.training.directory import run_identity
 
-        identity = run_identity(directory) or secrets.token_hex(8)
+        identity = run_identity(directory) or os.urandom(8).hex()
         write_description(directory / PARAMS_FILE, describe(type(self), trainer_params, run=identity))
 
     def export(

@@ -1,13 +1,12 @@
 """Parameters of a training."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from scena.backends.params import TrainerDeviceParams
 from scena.params import Params, param
-from scena.params.declare import short_name
+from scena.params.declare import FlagValue, short_name
 from scena.prediction.params import ExportFormatParams
 from scena.training.callbacks.params import (
     BestModelParams,
@@ -32,8 +31,7 @@ TScenarioParams = TypeVar("TScenarioParams", bound=Params)
 TPipelines = TypeVar("TPipelines", bound=TrainerPipelineParamsBase)
 
 
-@dataclass(frozen=True, slots=True)
-class BestBy:
+class BestBy(FlagValue):
     """The value that selects the best model: `min:val_loss`, `max:acc`, `max:lav_NAME`, `min:train_loss`.
 
     Attributes:
@@ -41,8 +39,10 @@ class BestBy:
         name: the value; a plain name is the validation's, else LAV's, else the training's.
     """
 
-    mode: str
-    name: str
+    __slots__ = ("mode", "name")
+
+    def __init__(self, mode: str, name: str) -> None:
+        self.mode, self.name = mode, name
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
@@ -53,7 +53,6 @@ class BestBy:
         return cls(mode, name)
 
     def to_param(self) -> str:
-        """The text of a flag."""
         return f"{self.mode}:{self.name}"
 
 

@@ -1,8 +1,9 @@
 """`Trigger`: intervals in epochs, steps or time, and when they are due."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal, Self
+
+from scena.params.declare import FlagValue
 
 Unit = Literal["epochs", "steps", "seconds"]
 _UNITS: dict[str, tuple[Unit, float]] = {
@@ -13,8 +14,7 @@ _UNITS: dict[str, tuple[Unit, float]] = {
 MOST = 1e12
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(FlagValue):
     """An interval: `2` or `2epochs`, `200steps`, `30s`, `10min`, `3h`; `0` means never.
 
     Attributes:
@@ -22,8 +22,10 @@ class Trigger:
         unit: the unit of `amount`.
     """
 
-    amount: float
-    unit: Unit = "epochs"
+    __slots__ = ("amount", "unit")
+
+    def __init__(self, amount: float, unit: Unit = "epochs") -> None:
+        self.amount, self.unit = amount, unit
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:
@@ -44,7 +46,6 @@ class Trigger:
         return cls(amount, unit)
 
     def to_param(self) -> int | str:
-        """The text of a flag."""
         amount: float = int(self.amount) if self.amount == int(self.amount) else self.amount
         if self.unit == "epochs":
             return int(amount)
@@ -72,9 +73,10 @@ class Trigger:
         return self.amount > 0
 
 
-@dataclass(frozen=True, slots=True)
 class Duration(Trigger):
     """A length of time: `90s`, `30min`, `3h`; `0` means no limit."""
+
+    __slots__ = ()
 
     @classmethod
     def from_param(cls, raw: Any) -> Self:

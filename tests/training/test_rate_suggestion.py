@@ -67,7 +67,7 @@ def test_a_second_lower_valley_beyond_a_rise_does_not_count() -> None:
 
 
 def test_a_fall_at_the_edges_is_refused() -> None:
-    with pytest.raises(TrainingError, match=r"the loss still falls at 10, where the search ends. Go on: --highest"):
+    with pytest.raises(TrainingError, match=r"the loss still falls at 10, where the search ends. Raise --highest"):
         suggested(losses(lambda rates: fall(rates, middle=5.0, end=1e9), 0.01, 1))
     with pytest.raises(
         TrainingError, match=r"the loss falls already at .*, where the search starts. Start lower: --lowest"

@@ -124,7 +124,7 @@ def best_of(trials: list[Trial], untrained: float) -> float:
         )
     if best is last[-1]:
         raise TrainingError(
-            f"No learning rate can be suggested: the highest one that may be tried, {best.rate:.2g}, is the best. Go on: --highest."
+            f"No learning rate can be suggested: the highest one that may be tried, {best.rate:.2g}, is the best. Raise --highest."
         )
     low = high = last.index(best)
     while low > 0 and _equal(last[low - 1].loss, best.loss, untrained):

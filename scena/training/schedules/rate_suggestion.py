@@ -63,7 +63,7 @@ def suggest(rates: list[float], losses: list[float], smoothing: float, tests: in
         )
     if lowest >= len(curve) - 1 - max(1, width / 2):
         raise TrainingError(
-            f"No learning rate can be suggested: the loss still falls at {rates[-1]:.2g}, where the search ends. Go on: --highest."
+            f"No learning rate can be suggested: the loss still falls at {rates[-1]:.2g}, where the search ends. Raise --highest."
         )
     reached = int(np.argmax(curve[: lowest + 1] <= level - REACHED * fall))
     return rates[skipped + reached]

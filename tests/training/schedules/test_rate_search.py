@@ -83,7 +83,7 @@ def test_rates_that_diverge_do_not_win() -> None:
 
 
 def test_nothing_is_suggested_at_an_edge_or_without_an_improvement() -> None:
-    with pytest.raises(TrainingError, match=r"the highest one that may be tried, 10, is the best. Go on: --highest"):
+    with pytest.raises(TrainingError, match=r"the highest one that may be tried, 10, is the best. Raise --highest"):
         found(valley(1e3), start=1.0)
     with pytest.raises(TrainingError, match=r"the lowest one that may be tried, 1e-07, is the best. Start lower"):
         found(valley(1e-9), start=1e-6)
