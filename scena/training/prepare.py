@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SHOWN = 8
+"""Layers that are named in the log."""
 AUTOMATIC = -1.0
 SHARE = 0.1
 """The automatic average spans about this share of all updates: the last tenth."""
@@ -206,5 +208,6 @@ def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:
     if not root.trainable_variables:
         raise TrainingError(f"--trainer.no_train_scope {scope!r} leaves nothing to train.")
     paths = [layer.path for layer in matched]
-    logger.info("Not trained: %s", ", ".join(paths))
+    shown = [*sorted(paths)[:SHOWN], "…"] if len(paths) > SHOWN else sorted(paths)
+    logger.info("Not trained: %d layers (%s)", len(paths), ", ".join(shown))
     return paths

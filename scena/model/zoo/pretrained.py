@@ -60,7 +60,10 @@ def load_pretrained(network: keras.Model, weights: str, skip_classifier: bool | 
             return _from_application(network, weights, skip_classifier)
         source = keras.saving.load_model(path, compile=False)
     except (ValueError, TypeError, OSError, KeyError) as error:
-        raise ModelError(f"The weights {weights} cannot be loaded into {network.name}: {error}") from error
+        why = " ".join(str(error).partition("Target variable:")[0].split())
+        hint = " If it has other classes, save that network as a .keras file: its classifier is then left out."
+        whole = hint if weights.endswith(".weights.h5") else ""
+        raise ModelError(f"The weights {weights} cannot be loaded into {network.name}: {why}{whole}") from error
     return copy_weights(source, network, skip_classifier)
 
 
