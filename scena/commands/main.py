@@ -56,6 +56,7 @@ GROUPS = {
         {
             "runs": "list, compare and plot runs; fold seeds into mean and interval",
             "compare": "test whether two models, or two groups of runs, differ",
+            "verify": "check the files of runs, exports, records and caches for damage",
             "track": "bring MLflow and other trackers up to date with runs",
             "evaluate-dump": "evaluate predictions that lav --dump wrote, without the model",
         },

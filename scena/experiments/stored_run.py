@@ -140,7 +140,10 @@ def read_history(directory: Path) -> list[dict[str, float]]:
         data = (directory / HISTORY_FILE).read_bytes()
         warn_if_changed(directory / HISTORY_FILE, data)
         rows = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
-        return [{name: float(text) for name, text in row.items() if name and text} for row in rows]
+        found = [{name: float(text) for name, text in row.items() if name and text} for row in rows]
+        if not all("epoch" in row for row in found):
+            raise ValueError("a row names no epoch")
+        return found
     except FileNotFoundError:
         return []
     except (OSError, ValueError, csv.Error) as error:
@@ -152,7 +155,8 @@ def _status(directory: Path, trainer: dict[str, Any], history: list[dict[str, fl
         return RUNNING
     if not history:
         return UNFINISHED
-    ended = history[-1]["epoch"] >= trainer.get("epochs", 0) or _stopped(paths.checkpoint)
+    epochs = trainer.get("epochs")
+    ended = (isinstance(epochs, int) and history[-1]["epoch"] >= epochs) or _stopped(paths.checkpoint)
     if not ended:
         return UNFINISHED
     exported = _json(paths.export / EXPORT_FILE).get("result", {}).get("step")

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ FORMAT = 1
 _CHUNK = 4 << 20
 """The interpreter is held for the time that one chunk takes, a fraction of a millisecond."""
 _MOST_BYTES = 64 << 20
+_HEAD = 64
 
 
 class DamagedFileError(ScenaError, ValueError):
@@ -57,6 +58,12 @@ def file_checksum(path: Path) -> str:
         while chunk := file.read(_CHUNK):
             crc = extend(crc, chunk)
     return f"{crc:08x}"
+
+
+def head_checksum(path: Path, size: int) -> str:
+    """The checksum of the first few of `size` bytes, by which a file that grows is known again."""
+    with path.open("rb") as file:
+        return checksum(file.read(min(size, _HEAD)))
 
 
 def known_checksum(path: Path) -> str:
@@ -167,6 +174,18 @@ def verify_tree(directory: Path, inside: str = "") -> None:
     for name in known:
         if _is_inside(name, inside):
             _verify_entry(directory, name, known)
+
+
+def each_verified(directory: Path) -> Iterator[tuple[Path, str | None]]:
+    """Each file that the manifest of a directory names, and what is wrong with it. Raises DamagedFileError if the manifest is damaged."""
+    known = _stored(directory)
+    for name in known:
+        try:
+            _verify_entry(directory, name, known)
+        except (DamagedFileError, OSError) as error:
+            yield directory / name, str(error)
+        else:
+            yield directory / name, None
 
 
 def warn_if_changed(path: Path, data: bytes) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from scena.errors import TrainingError
 from scena.logs import VisibleFormatter, shown_log
-from scena.storage.checksums import forget
+from scena.storage.checksums import forget, warn_if_changed
 from scena.storage.durable import write_file
 from scena.storage.run_layout import (
     BEST,
@@ -32,12 +32,15 @@ from scena.storage.run_layout import (
     LOG_FILE,
     OWNER_FILE,
     PARAMS_FILE,
+    RESUMES_FILE,
     RUNS,
     RunPaths,
     run_paths,
     step_of,
 )
 from scena.training.trackers.params import services_of
+
+logger = logging.getLogger(__name__)
 
 MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
 """Files that show that a directory already holds a run."""
@@ -175,6 +178,21 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def read_resumes(directory: Path) -> list[dict[str, Any]]:
+    """What was changed each time a run was resumed; empty if there is no such record, or none that can be read."""
+    path = directory / RESUMES_FILE
+    try:
+        data = path.read_bytes()
+        found = json.loads(data)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, RecursionError) as error:
+        logger.warning("%s cannot be read (%s): what it said is lost.", path, error)
+        return []
+    warn_if_changed(path, data)
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def paths_outside(directory: Path, params: Any) -> dict[str, str]:

@@ -12,7 +12,9 @@ class InfoOptions(Params):
     """What to look at."""
 
     path: str = param(required=True, positional="PATH", help="a folder, a file, a pattern with *, or an address")
-    verify: bool = param(False, help="read all records and check them; exit status 1 if something is wrong")
+    verify: bool = param(
+        False, help="read all records and check them, as `scena verify` does; exit status 1 if something is wrong"
+    )
     salvage: Path | None = param(None, help="copy all whole records of damaged files into this folder")
     plot: Path | None = param(None, aliases=["contact_sheet"], help="draw some of the images into this file")
     samples: int = param(40, ge=1, help="how many images to draw")
@@ -46,12 +48,14 @@ class RecordsInfo(Command):
 
 
 def _verify(path: str, options: InfoOptions) -> int:
+    from scena.commands.results.verify import report
     from scena.data.image.statistics import INFO_FILE
     from scena.data.records.describe import collect_info, info_of
     from scena.data.records.record_set import find_files, no_records, splits_of
     from scena.data.records.schema import SCHEMA_FILE
     from scena.data.records.verify import Verified, salvage_file, verify_file
     from scena.data.records.writing import write_json
+    from scena.experiments.verification import of_records
     from scena.storage.location import is_folder, located, read_bytes
 
     where = located(path)
@@ -63,9 +67,6 @@ def _verify(path: str, options: InfoOptions) -> int:
         for file in files:
             results.append(salvage_file(file, options.salvage / file.name) if options.salvage else verify_file(file))
             progress(1)
-    damaged = [result for result in results if not result.sound]
-    for result in damaged:
-        print(visible(result.report()))
     if options.salvage is not None:
         with contextlib.suppress(FileNotFoundError):
             (options.salvage / SCHEMA_FILE).write_bytes(read_bytes(files[0].parent / SCHEMA_FILE))
@@ -74,6 +75,4 @@ def _verify(path: str, options: InfoOptions) -> int:
         if info is not None:
             write_json(options.salvage / INFO_FILE, info)
         print(f"saved {sum(result.records for result in results):,} records into {options.salvage}")
-    whole = sum(result.records for result in results)
-    print(f"{len(files) - len(damaged)} of {len(files)} files are sound, {whole:,} whole records")
-    return 1 if damaged else 0
+    return report(map(of_records, results))

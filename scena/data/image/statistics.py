@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from scena.errors import DataError
-from scena.storage.checksums import IN_JSON, warn_if_json_changed
-from scena.storage.location import is_folder, located, read_bytes, reason_of
+from scena.storage.checksums import IN_JSON, warn_if_changed, warn_if_json_changed
+from scena.storage.location import is_folder, is_remote, located, read_bytes, reason_of
 
 INFO_FILE = "info.json"
 _VALUES = np.arange(256, dtype=np.int64)
@@ -66,9 +66,12 @@ def read_info(path: Any) -> dict[str, Any]:
     file = located(path)
     file = file / INFO_FILE if is_folder(file) else file
     try:
-        return parse_info(read_bytes(file), str(file))
+        data = read_bytes(file)
     except OSError as error:
         raise DataError(f"The info file {str(file)!r} cannot be read: {reason_of(error)}.") from None
+    if not is_remote(file):
+        warn_if_changed(file, data)
+    return parse_info(data, str(file))
 
 
 def parse_info(text: bytes, file: str) -> dict[str, Any]:

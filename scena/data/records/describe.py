@@ -11,7 +11,8 @@ from scena.data.image.contact_sheet import contact_sheet
 from scena.data.image.statistics import INFO_FILE, ChannelStatistics, image_info, parse_info
 from scena.data.records.record_set import RecordSet, find_files, no_records, splits_of
 from scena.errors import DataError
-from scena.storage.location import is_folder, located, read_bytes
+from scena.storage.checksums import warn_if_changed
+from scena.storage.location import is_folder, is_remote, located, read_bytes
 
 
 def record_sets(path: Any) -> dict[str, RecordSet]:
@@ -33,6 +34,8 @@ def info_of(path: Any) -> dict[str, Any]:
         data = read_bytes(file)
     except OSError:
         return {}
+    if not is_remote(file):
+        warn_if_changed(file, data)
     return parse_info(data, str(file))
 
 

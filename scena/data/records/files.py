@@ -2,7 +2,7 @@
 
 A compressed file is one ordinary gzip or zlib stream that any reader takes; ours starts afresh every few records, so that a record
 is reached without decompressing all before it. The index beside a file (`FILE.index`) is an array of numpy's own format, whose last
-row holds the file's size and the index's checksum; without one, the file is scanned.
+row holds the file's size, the index's checksum and a mark of the file's end; without one, the file is scanned.
 """
 
 import io
@@ -12,6 +12,7 @@ import os
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,35 @@ _DENSEST, _ALWAYS = 200, 256 << 20
 """Compressed data is refused if it unpacks to more than this many times its size and to more than this many bytes: it would fill the
 memory. Images and arrays of numbers are far from it."""
 _ANY_HEADER = 32 + zlib.MAX_WBITS
+_END_BYTES = 16
+"""How many of a file's last bytes its index knows."""
+_MARK_SHIFT = 33
+_OTHER_FILE = "is that of another file, although the sizes are equal"
 
 
 def index_path(path: Any) -> Any:
     return beside(located(path), ".index")
 
 
-def index_checksum(rows: np.ndarray[Any, Any]) -> int:
-    """What the last number of an index has to be; never 0, which an index without a checksum has there."""
-    return int(checksum(np.ascontiguousarray(rows, np.int64).tobytes()[:-8]), 16) | 1 << 32
+def index_checksum(rows: np.ndarray[Any, Any], end: bytes = b"") -> int:
+    """What the last number of an index has to be; never 0, which an index without a checksum has there.
+
+    Its low bits are the checksum of the index. Those above are a mark of the last bytes of the file, which hold a checksum of its last
+    record, so that the index of another file of the same size is noticed; 0 without it.
+    """
+    own = int(checksum(np.ascontiguousarray(rows, np.int64).tobytes()[:-8]), 16) | 1 << 32
+    return own | (_mark(end) << _MARK_SHIFT if end else 0)
+
+
+def last_bytes(path: Path) -> bytes:
+    """Those that an index knows."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _END_BYTES))
+        return file.read()
+
+
+def _mark(end: bytes) -> int:
+    return int(checksum(end), 16) % ((1 << 29) - 1) + 1
 
 
 def compression_of(path: Any) -> str:
@@ -74,7 +95,7 @@ class RecordFile:
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._index: np.ndarray[Any, Any] | None = None
         self._whole: bytes | None = None
-        self._index_reported = False
+        self._index_problem: str | None = None
         self.damage: str | None = None
         """What is wrong with the compressed stream, known once it was read."""
 
@@ -99,11 +120,14 @@ class RecordFile:
         if int(rows[-1, 0]) != self.size:
             self._report_index(f"{self._mismatch(rows)}, and this one has {self.size} bytes")
             return None
+        if self._foreign(rows):
+            self._report_index(_OTHER_FILE)
+            return None
         return np.asarray(rows[:-1])
 
     def _report_index(self, problem: str) -> None:
-        if not self._index_reported:
-            self._index_reported = True
+        if self._index_problem is None:
+            self._index_problem = problem
             logger.warning("The index %s %s. It is not used: the file is scanned.", index_path(self.path), problem)
 
     def _rows_beside(self) -> np.ndarray[Any, Any] | None:
@@ -118,7 +142,7 @@ class RecordFile:
             rows = np.empty(0)
         if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or rows.dtype != np.int64:
             self._report_index("is damaged, or is none")
-        elif rows[-1, 1] and rows[-1, 1] != index_checksum(rows):
+        elif rows[-1, 1] and (int(rows[-1, 1]) ^ index_checksum(rows)) % (1 << _MARK_SHIFT):
             self._report_index("is damaged (its checksum is wrong)")
         else:
             return rows
@@ -127,9 +151,16 @@ class RecordFile:
     def index_mismatch(self) -> str | None:
         """How the index beside the file contradicts it, None if it does not. Detects a file cut off between two records."""
         rows = self._rows_beside()
-        if rows is None or int(rows[-1, 0]) == self.size:
-            return None
-        return f"its index {self._mismatch(rows)}"
+        if rows is None:
+            return self._index_problem and f"its index {self._index_problem}"
+        if int(rows[-1, 0]) != self.size:
+            return f"its index {self._mismatch(rows)}"
+        return f"its index {_OTHER_FILE}" if self._foreign(rows) else None
+
+    def _foreign(self, rows: np.ndarray[Any, Any]) -> bool:
+        """Whether the mark in an index is that of another file. That of a remote one is not read: it would take another request."""
+        mark = int(rows[-1, 1]) >> _MARK_SHIFT
+        return bool(mark and not is_remote(self.path)) and mark != _mark(last_bytes(self.path))
 
     def _mismatch(self, rows: np.ndarray[Any, Any]) -> str:
         return f"was made for a file of {int(rows[-1, 0])} bytes with {len(rows) - 1} records"

@@ -125,6 +125,9 @@ def salvage(buffer: Buffer, file: str) -> Iterator[bytes | Damage]:
             yield Damage(offset, following, error.reason)
             offset = following
             continue
+        header = buffer[offset : offset + HEADER.size]
+        if HEADER.unpack(header)[1] != masked_crc(header[:8]):  # other readers stop here
+            yield Damage(offset, offset, "the checksum of the length of this record is wrong; its data is intact")
         yield data
         offset += OVERHEAD + len(data)
 

@@ -14,6 +14,7 @@ from scena.data.records.files import RecordFile
 from scena.data.records.leaf import Leaf
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.errors import DataError
+from scena.storage.checksums import warn_if_changed
 from scena.storage.location import entries, is_folder, is_remote, located, read_bytes
 
 SHARD = re.compile(r"^(?P<split>.*?)-?(?P<number>\d{5,})-of-(?P<count>\d{5,})(?P<suffix>\.tfrecords?)?$")
@@ -93,7 +94,10 @@ def find_schema(files: Sequence[Any]) -> Schema | None:
     """The schema beside record files, if there is one."""
     path = files[0].parent / SCHEMA_FILE
     try:
-        return Schema.parse(read_bytes(path), str(path))
+        data = read_bytes(path)
+        if not is_remote(path):
+            warn_if_changed(path, data)
+        return Schema.parse(data, str(path))
     except OSError as error:
         if is_remote(path) or isinstance(error, FileNotFoundError):
             return None

@@ -25,11 +25,6 @@ class Verified(NamedTuple):
     def sound(self) -> bool:
         return not self.damages
 
-    def report(self) -> str:
-        """The damages, one in a line."""
-        lines = [f"{self.path}: bytes {d.offset} to {d.end}: {d.reason}" for d in self.damages]
-        return "\n".join([*lines, f"{self.path}: {self.records} whole records can be read"])
-
 
 def verify_file(path: Any, *, examples: bool = True, into: Any = None) -> Verified:
     """Reads a file from end to end: each checksum, and (with `examples`) that each record is a tf.train.Example.

@@ -13,13 +13,13 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from scena.data.records.files import index_checksum, index_path
+from scena.data.records.files import index_checksum, index_path, last_bytes
 from scena.data.records.framing import OVERHEAD, frame
 from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.errors import DataError
-from scena.storage.checksums import IN_JSON, json_checksum
-from scena.storage.durable import sync, write_file
+from scena.storage.checksums import IN_JSON, json_checksum, write_checked
+from scena.storage.durable import sync
 from scena.storage.location import check_writable, entries, is_folder, is_remote, located, reason_of, send_folder
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
@@ -76,7 +76,7 @@ class ShardWriter:
             self._sink.close()
             with self._temporary_index.open("wb") as file:
                 rows = np.array([*self._entries, (self._sink.size, 0)], np.int64)
-                rows[-1, 1] = index_checksum(rows)
+                rows[-1, 1] = index_checksum(rows, last_bytes(self._temporary))
                 np.save(file, rows, allow_pickle=False)
                 file.flush()
                 os.fsync(file.fileno())
@@ -184,10 +184,10 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Writes a JSON object with its checksum as a file that appears as a whole."""
+    """Writes a JSON object as a file that appears as a whole, with its checksum inside, and beside it: that of another set would fit."""
     content = {**value, IN_JSON: json_checksum(value)}
     try:
-        write_file(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        write_checked(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise unwritable(path, error) from None
 

@@ -109,11 +109,16 @@ class StoredSamples(RandomAccessGenerator[Any]):
     def __len__(self) -> int:
         return len(self._rows) - 1
 
+    def is_sound(self, index: int) -> bool:
+        """Whether a sample of a file is what was written."""
+        start, end = int(self._rows[index, 0]), int(self._rows[index + 1, 0])
+        return bool(value(self._data[start:end]) == self._rows[index, 1])
+
     def __getitem__(self, index: int) -> Sample:
         if index < 0:
             index += len(self)
         start = int(self._rows[index, 0])
-        if not self.in_memory and value(self._data[start : int(self._rows[index + 1, 0])]) != self._rows[index, 1]:
+        if not self.in_memory and not self.is_sound(index):
             raise DataError(f"The cache {self.path} is damaged (sample {index}). Delete it: it is then made again.")
         length = int(self._data[start : start + 8].view(np.uint64)[0])
         tree, layout = decode(self._data[start + 8 : start + 8 + length].data)

@@ -24,6 +24,8 @@ class Entry(msgspec.Struct):
     seconds: float = 0.0
     attempts: int = 1
     directory: str | None = None
+    run: str = ""
+    """The identity of the run in the sheet."""
 
 
 class RunRegistry:
@@ -38,16 +40,19 @@ class RunRegistry:
         try:
             value = msgspec.json.decode(path.read_bytes())
             warn_if_json_changed(value, path)
-            return msgspec.convert(value, Entry)
+            entry = msgspec.convert(value, Entry)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ExperimentError(f"Cannot read {path}: {error}. Remove it to start this run again.") from error
+        if entry.run not in ("", key):
+            raise ExperimentError(f"{path} belongs to the run {entry.run}. Remove it to start this run again.")
+        return entry
 
     def write(self, key: str, entry: Entry) -> None:
         """Stores the record of a run."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        value = msgspec.structs.asdict(entry)
+        value = {**msgspec.structs.asdict(entry), "run": key}
         write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")
 
     def remove(self, key: str) -> None:

@@ -131,7 +131,7 @@ def _instances(body: bytes) -> tuple[list[Any], bool]:
     """
     try:
         request = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise PayloadError(f"The body is not JSON: {error}") from error
     if not isinstance(request, dict) or ("instances" in request) == ("inputs" in request):
         raise PayloadError('Expected {"instances": [{"NAME": VALUE, …}, …]} or {"inputs": {"NAME": [VALUE, …], …}}.')
@@ -281,7 +281,7 @@ def _form_value(part: FormPart) -> Any:
         return UploadedFile(part.content, part.file)
     try:
         return msgspec.json.decode(part.content)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise PayloadError(f"The field {part.field!r} is neither a file nor JSON: {error}") from error
 
 

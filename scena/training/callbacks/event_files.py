@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from scena.data.records.framing import OVERHEAD, RecordError, record_at
+from scena.storage.checksums import head_checksum
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +114,12 @@ def disk_reason(error: Exception) -> str:
 def event_sizes(directory: Path) -> dict[str, int]:
     """The size of each event file below a directory, by its path inside it."""
     return {path.relative_to(directory).as_posix(): path.stat().st_size for path in _event_files(directory)}
+
+
+def event_heads(directory: Path) -> dict[str, str]:
+    """The checksum of the beginning of each event file, which has the time when it was created, by its path inside the directory."""
+    files = list(_event_files(directory))
+    return {path.relative_to(directory).as_posix(): head_checksum(path, path.stat().st_size) for path in files}
 
 
 def cut_back(directory: Path, sizes: dict[str, int]) -> None:

@@ -12,7 +12,14 @@ from scena.errors import TrainingError
 from scena.model.tensorboard import TensorBoardData, collect_tensorboard
 from scena.params import dump_yaml, to_raw
 from scena.training.callbacks.base import Kind, Tracker, TrainerCallback
-from scena.training.callbacks.event_files import DISK_ERRORS, EventWriters, cut_back, disk_reason, event_sizes
+from scena.training.callbacks.event_files import (
+    DISK_ERRORS,
+    EventWriters,
+    cut_back,
+    disk_reason,
+    event_heads,
+    event_sizes,
+)
 from scena.training.callbacks.params import ProfilerParams, TensorBoardParams
 from scena.training.steps import stacked
 from scena.training.trackers.values import flat_values
@@ -105,7 +112,8 @@ class TensorBoardEvents(Tracker):
 
     def state(self) -> dict[str, Any]:
         self._writers.flush()
-        return {"sizes": event_sizes(self.run.paths.tensorboard)}
+        directory = self.run.paths.tensorboard
+        return {"sizes": event_sizes(directory), "heads": event_heads(directory)}
 
     def restore(self, state: dict[str, Any]) -> None:
         cut_back(self.run.paths.tensorboard, state["sizes"])

@@ -22,7 +22,7 @@ from scena.training.checkpoint.format import LoadedCheckpoint
 from scena.training.checkpoint.state import TrainingState, stored_layers
 from scena.training.checkpoint.store import CheckpointStore
 from scena.training.checks.before_start import compare_code
-from scena.training.directory import read_json, run_identity, settle_paths
+from scena.training.directory import read_json, read_resumes, run_identity, settle_paths
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainingRun
 
@@ -159,14 +159,10 @@ class Resumption:
 
     def _record(self, entry: dict[str, Any]) -> None:
         """Stores the parameters, and appends an entry to the record of resumes."""
-        path = self.directory / RESUMES_FILE
-        try:
-            entries = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):  # there is none yet
-            entries = []
+        entries = [*read_resumes(self.directory), entry]
         try:
             self.scenario.store(self.directory, self.params)
-            write_checked(path, json.dumps([*(entries if isinstance(entries, list) else []), entry], indent=1) + "\n")
+            write_checked(self.directory / RESUMES_FILE, json.dumps(entries, indent=1) + "\n")
         except OSError as error:
             raise TrainingError(f"Cannot write to {self.directory}: {error.strerror or error}.") from error
 

@@ -1,20 +1,18 @@
 """The callback that writes the journal, and keeps a process for each service that is sent to."""
 
-import json
 import logging
 import socket
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from scena.model.tensorboard import TensorBoardData
 from scena.params import to_raw
 from scena.storage.code_fingerprints import noted_imports
-from scena.storage.run_layout import BEST, HISTORY_FILE, JOURNAL_FILE, MEDIA, RESUMES_FILE, TRACKING
+from scena.storage.run_layout import BEST, HISTORY_FILE, JOURNAL_FILE, MEDIA, TRACKING
 from scena.training.callbacks.base import Kind, Tracker
 from scena.training.callbacks.history import HistoryWriter
-from scena.training.directory import run_identity
+from scena.training.directory import read_resumes, run_identity
 from scena.training.trackers.media import kind_of_data, store_data
 from scena.training.trackers.params import JournalParams, services_of
 from scena.training.trackers.process import SenderProcess
@@ -132,7 +130,7 @@ class JournalTracker(Tracker):
 
     def _tags(self) -> dict[str, str]:
         own = {"scena.version": version("scena"), "scena.host": socket.gethostname()}
-        for number, entry in enumerate(_resumes(self.run.directory), 1):
+        for number, entry in enumerate(read_resumes(self.run.directory), 1):
             changes = "; ".join(f"{path}: {old} → {new}" for path, (old, new) in entry.get("changes", {}).items())
             own[f"scena.resumed.{number}"] = f"at step {entry.get('step')}{': ' if changes else ''}{changes}"[:5000]
         return own
@@ -173,11 +171,3 @@ class JournalTracker(Tracker):
             )
         else:
             logger.info("The tracker %s has all values%s", name, "".join(f": {url}" for url in status.urls[-1:]))
-
-
-def _resumes(directory: Path) -> list[dict[str, Any]]:
-    try:
-        found = json.loads((directory / RESUMES_FILE).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return []
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []

@@ -57,6 +57,8 @@ class Data(msgspec.Struct, tag="data"):
     key: str
     kind: str
     file: str
+    checksum: str = ""
+    """That of the file."""
 
 
 class Tags(msgspec.Struct, tag="tags"):
@@ -106,7 +108,7 @@ def decode(line: bytes) -> Entry | None:
         return None
     try:
         return _decoder.decode(body)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -115,7 +117,8 @@ class JournalReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._offset = 0
+        self.offset = 0
+        """How many bytes of complete lines are read."""
 
     def read(self) -> Iterator[Entry]:
         """The entries since the last call; an unfinished last line is left for the next one."""
@@ -124,16 +127,25 @@ class JournalReader:
         except FileNotFoundError:
             return
         with file:
-            file.seek(self._offset)
+            file.seek(self.offset)
             for line in file:
                 if not line.endswith(b"\n"):
                     return
-                self._offset += len(line)
+                self.offset += len(line)
                 entry = decode(line)
                 if entry is None:
-                    logger.warning("%s is damaged at byte %d: this entry is skipped.", self.path, self._offset)
+                    logger.warning("%s is damaged at byte %d: this entry is skipped.", self.path, self.offset)
                 else:
                     yield entry
+
+
+def damage_in(path: Path) -> str | None:
+    """What is wrong with a journal. Half a line at its end is not: a killed process leaves it."""
+    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    wrong = [number for number, line in enumerate(lines, 1) if decode(line) is None]
+    if not wrong:
+        return None
+    return f"{len(wrong)} of its {len(lines)} entries cannot be read, the first in line {wrong[0]}"
 
 
 class JournalWriter:
@@ -147,12 +159,17 @@ class JournalWriter:
         self._handle = os.open(path, flags, 0o666)
         _remove_half_line(self._handle)
 
+    @property
+    def size(self) -> int:
+        """How many bytes are written."""
+        return os.fstat(self._handle).st_size
+
     def append(self, *entries: Entry) -> None:
         """Appends entries, or keeps them for later."""
         failed = bool(self.unwritten)
         self.unwritten += entries
         data = b"".join(map(encode, self.unwritten))
-        size = os.fstat(self._handle).st_size
+        size = self.size
         try:
             while data:
                 data = data[os.write(self._handle, data) :]

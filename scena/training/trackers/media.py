@@ -1,7 +1,10 @@
 """Images, curves and texts of evaluators: stored as arrays by the training, drawn by the sender."""
 
+import io
 import logging
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,8 @@ import numpy as np
 
 from scena.model.tensorboard import HistogramData, ImageData, PRCurveData, TensorBoardData, TextData
 from scena.plots import PlotError, new_figure
+from scena.storage.checksums import checksum
+from scena.storage.durable import write_file
 from scena.training.trackers.journal import Data
 from scena.training.trackers.service import Picture
 
@@ -22,8 +27,8 @@ def kind_of_data(data: TensorBoardData) -> str | None:
     return next((kind for cls, kind in kinds.items() if isinstance(data, cls)), None)
 
 
-def store_data(data: Any, folder: Path, key: str, step: int, branch: int) -> str:
-    """Writes the arrays of `data` into the media folder and returns the name of the file."""
+def store_data(data: Any, folder: Path, key: str, step: int, branch: int) -> tuple[str, str]:
+    """Writes the arrays of `data` into the media folder and returns the name of the file and its checksum."""
     arrays: dict[str, Any]
     match data:
         case ImageData():
@@ -36,17 +41,22 @@ def store_data(data: Any, folder: Path, key: str, step: int, branch: int) -> str
             arrays = {"text": np.array(data.text)}
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{branch}-{step}-{re.sub(r'[^A-Za-z0-9_.-]', '_', key)}.npz"
-    np.savez_compressed(folder / name, **arrays)
-    return name
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_file(folder / name, content.getvalue())
+    return name, checksum(content.getvalue())
 
 
 def pieces(entry: Data, folder: Path) -> Iterator[Picture | str]:
     """What a service shows: PNG files, which are written beside the arrays, or a text. Nothing if the arrays are gone."""
     path = folder / Path(entry.file).name
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        content = path.read_bytes()
+        if entry.checksum not in ("", checksum(content)):
+            raise ValueError(f"{path} is damaged, or belongs to something else: its checksum is wrong")
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = dict(stored)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         logger.warning("%s of step %d cannot be shown: %s.", entry.key, entry.step, error)
         return
     if entry.kind == "text":

@@ -91,7 +91,7 @@ def read_status(path: Path) -> SenderStatus:
     """What a sender has written last."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=SenderStatus)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, RecursionError):
         return SenderStatus(waiting=-1)
 
 

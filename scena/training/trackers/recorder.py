@@ -106,12 +106,12 @@ class Recorder:
             if step >= line.last and not line.holds(values, step):
                 self._write(Points(self.current, step, _now(), {key: to_number(v) for key, v in values.items()}))
 
-    def data(self, key: str, kind: str, step: int, write: Callable[[int], str]) -> None:
-        """Records something to look at, unless it is known; `write` stores it for a branch and returns the name of its file."""
+    def data(self, key: str, kind: str, step: int, write: Callable[[int], tuple[str, str]]) -> None:
+        """Records something to look at, unless it is known; `write` stores it for a branch and returns its file's name and checksum."""
         with self._lock:
             self._choose({}, step)
             if (key, step) not in self._lines[self.current].data:
-                self._write(Data(self.current, step, _now(), key, kind, write(self.current)))
+                self._write(Data(self.current, step, _now(), key, kind, *write(self.current)))
 
     def tags(self, tags: dict[str, str]) -> None:
         """Records facts, unless they are known."""
@@ -143,11 +143,16 @@ class Recorder:
                 "run": self.identity,
                 "branch": self.current,
                 "unwritten": msgspec.to_builtins(self._writer.unwritten),
+                "size": self._writer.size,
             }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continues the branch of a checkpoint."""
         with self._lock:
+            if self._writer.size < state.get("size", 0):
+                logger.warning(
+                    "The journal of the trackers is shorter than at the checkpoint: values before it may be missing there."
+                )
             unwritten: list[Entry] = msgspec.convert(state["unwritten"], list[Entry])
             for entry in unwritten:
                 if entry.branch not in self._lines or not self._knows(entry):

@@ -58,7 +58,7 @@ def test_damage_is_named_and_the_rest_salvaged(
     capsys.readouterr()
     assert main(["records", "info", str(tmp_path / "set"), "--verify"]) == 1
     shown = capsys.readouterr().out
-    assert f"{path}: bytes " in shown
+    assert f"{path}  bytes " in shown
     assert "the checksum of a record of" in shown
     assert "the file ends 100 bytes before the end of a record" in shown
     assert "5 of 6 files are sound, 18 whole records" in shown

@@ -114,7 +114,7 @@ def test_images_artifacts_and_the_end_are_written_once(tmp_path: Path) -> None:
     for _ in range(3):
         again = recorder(path)
         again.points({"loss": 1.0}, 4)
-        again.data("val/image", "image", 4, lambda branch: f"{branch}.npz")
+        again.data("val/image", "image", 4, lambda branch: (f"{branch}.npz", ""))
         again.tags({"host": "a"})
         again.artifact("best", "best")
         again.end()
