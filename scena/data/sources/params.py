@@ -139,13 +139,12 @@ def try_source(source: Any, mode: PipelineMode) -> None:
 
         ListFileGenerator(source, mode)
     elif own and isinstance(source, SplitSourceParams):
-        log = logging.getLogger("scena.data")
-        before = log.disabled
-        log.disabled = True  # the training opens it again, and logs these lines to its own file
+        before = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)  # the command opens it again, and then says the same
         try:
             source.create(mode)
         finally:
-            log.disabled = before
+            logging.disable(before)
 
 
 def _texts(source: DataGeneratorParams) -> list[str]:

@@ -155,7 +155,7 @@ class Splits:
         elif automatic and self.validation is None:
             logger.info(
                 "%s has no validation split: %d of the %d samples of %s are kept for it (seed %d) and not trained on. "
-                "To read all of them, set the flag that ends in .split to %s.",
+                "A .split flag with %s reads all of them.",
                 self.name, total, self.counts[validation[0][0]], self.train, self.seed, self.train,
             )  # fmt: skip
 

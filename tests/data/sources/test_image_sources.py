@@ -20,6 +20,7 @@ from scena.data.sources.params import (
     ImageFilesParams,
     ImageRecordsParams,
     NamedDataSetParams,
+    try_source,
 )
 from scena.data.sources.splits import Splits
 from scena.training.pipelines import ImagePipelines
@@ -130,6 +131,16 @@ def test_the_tenth_and_a_limit_hold_each_class(tmp_path: Path) -> None:
         with pipeline.stream(repeat=False) as batches:
             labels = [int(label) for batch in batches for label in batch.targets["label"]]
         assert np.abs(np.bincount(labels, minlength=3) - expected).max() <= 1 and len(labels) == sum(expected)
+
+
+def test_a_source_is_tried_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A command opens it once more, and the notice about its splits would stand there twice."""
+    source = ImageFilesParams(images=class_folders(tmp_path / "flowers", {"daisy": 12, "rose": 12}))
+    caplog.set_level("INFO", "scena.data")
+    try_source(source, EVALUATION)
+    assert not caplog.records
+    source.create(EVALUATION)
+    assert "flowers has no validation split" in caplog.text
 
 
 def test_a_training_with_a_named_split_validates_on_other_samples(tmp_path: Path) -> None:
