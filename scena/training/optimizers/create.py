@@ -6,6 +6,7 @@ weights and not the batches that are accumulated for one, and a step that loss s
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -117,7 +118,7 @@ class _CycledSGD(keras.optimizers.SGD):
 
 
 @dataclass(slots=True)
-class Extension:
+class Extension(ABC):
     """Keeps a copy of each weight, and changes it after each update of the weight."""
 
     name: ClassVar[str]
@@ -130,9 +131,9 @@ class Extension:
             if copy is not None:  # Keras makes none for scales of float8, which are not optimized but measured
                 copy.assign(variable)
 
+    @abstractmethod
     def after_update(self, optimizer: Any, index: int, variable: Any) -> None:
         """Called when the optimizer has changed a weight."""
-        raise NotImplementedError
 
 
 @dataclass(slots=True)
