@@ -15,7 +15,7 @@ from scena.model.building import check_kept, full_precision, symbolic, traceable
 from scena.model.debugging import explaining_graph
 from scena.model.graph import RootGraph, Tensors
 from scena.model.model import ModelBase
-from scena.model.state.archive import check_weights_file, read_layer_file
+from scena.model.state.archive import read_layer_file, unpacked_weights
 from scena.model.state.layer_state import Layers
 from scena.model.training_model import TrainingModel
 from scena.overriding import spelled
@@ -117,13 +117,14 @@ class BuiltModel:
         """Reads the weights, and only them, from a `model.keras`."""
         self.build_training_graph()
         # no number has more than eight bytes
-        check_weights_file(path, 8 * sum(math.prod(variable.shape) for variable in self.prediction_model.variables))
-        try:
-            self.prediction_model.load_weights(path)
-        except (ValueError, OSError, KeyError, RuntimeError, TypeError, IndexError, EOFError) as error:
-            raise ModelError(
-                f"The weights in {path} do not fit the model that its parameters describe: {error}"
-            ) from error
+        size = 8 * sum(math.prod(variable.shape) for variable in self.prediction_model.variables)
+        with unpacked_weights(path, size) as weights:
+            try:
+                self.prediction_model.load_weights(weights)
+            except (ValueError, OSError, KeyError, RuntimeError, TypeError, IndexError, EOFError) as error:
+                raise ModelError(
+                    f"The weights in {path} do not fit the model that its parameters describe: {error}"
+                ) from error
 
     def build_training_graph(self) -> None:
         """Builds layers that only the training graph uses: a file has weights for them too."""

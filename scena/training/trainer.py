@@ -279,9 +279,8 @@ class Trainer:
                 )
             self._complete(run, run.paths.export)
         if self.best is not None:
-            check = None
-            if verification is not None:
-                check = verification.of_saved_models(run.paths.best, self.best.expected, known=self.best.verified)
+            self.best.verify()
+            check = verification.of_saved_models(run.paths.best, self.best.expected) if verification else None
             if self.params.export_final:
                 self.scenario.link_saved_models(run.built, run.paths.best, run.paths.export)
             self._complete(run, run.paths.best, check)

@@ -4,15 +4,19 @@ import errno
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from scena.model.state.archive import WEIGHTS, unpacked_weights
 from tests.faults.harness import FAST, SCENARIO, SLOW, fingerprint, flags, scalars
 from tests.faults.test_kills import assert_same
+from tests.faults.test_malicious_models import archive, weights
 from tests.zygote import Zygote
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
@@ -130,3 +134,14 @@ def test_a_disk_that_is_full_before_the_first_validation(
     assert zygote.run("resume", directory, *FAST, log=log) == 0, log.read_text()
     shutil.copy(log, directory.with_suffix(".log"))
     assert_same(directory, expected)
+
+
+def test_weights_that_cannot_be_unpacked_are_not_called_damaged(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.keras"
+    archive(path, {WEIGHTS: weights(lambda file: file.create_dataset("values", data=np.ones(1 << 20)))})
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    with pytest.raises(OSError, match=rf"No space left on device, to unpack {path}") as error, unpacked_weights(path, 1 << 23):
+        pass
+    assert error.value.errno == errno.ENOSPC and str(error.value.filename).startswith(str(small_disk))

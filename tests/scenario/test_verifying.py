@@ -3,6 +3,7 @@
 import logging
 import random
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import tensorflow as tf
 
 from scena.errors import TrainingError
 from scena.model.state.randomness import unnoticed
+from scena.scenario.stored import model_content, read_description
 from scena.storage.checksums import verify_tree
-from scena.training.checks import verification
 from scena.training.params import BestBy
 from tests.derived.scenario import DerivedScenario
 from tests.faults.harness import fingerprint
@@ -29,11 +30,15 @@ SMALL: dict[str, Any] = {"gen__train__num_processes": 0, "gen__val__num_processe
 class Odd(keras.layers.Layer):
     """Computes something that an export does not repeat."""
 
+    factor = 1.0
+
     def __init__(self, way: str) -> None:
         super().__init__()
         self.way = way
 
     def call(self, x: Any) -> Any:
+        if self.way == "hidden":
+            return x * self.factor
         if self.way == "random":
             return x + tf.random.normal(tf.shape(x))
         if self.way == "seeded":
@@ -96,15 +101,58 @@ def test_the_last_model_is_verified_once_if_it_is_the_best(tmp_path: Path, caplo
         assert re.fullmatch(r"Verifying exports took \d+\.\d+ s of \d+\.\d s\.", line)
 
 
-def test_a_best_model_whose_outputs_took_too_long_is_verified_at_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class HideLater(keras.callbacks.Callback):
+    """Changes what a layer keeps to itself after the first best model, and changes it back at the end."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch == 1:
+            self._set(3.0)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._set(1.0)
+
+    def _set(self, factor: float) -> None:
+        (layer,) = [layer for layer in self.model._flatten_layers() if isinstance(layer, Odd)]
+        layer.factor = factor
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_what_a_layer_keeps_to_itself_is_found_in_a_later_best_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, final: bool
 ) -> None:
-    monkeypatch.setattr(verification, "SHARE", -1.0)
-    train_toy(tmp_path / "fine", epochs=3, **SMALL)
-    assert (tmp_path / "fine" / "best" / "saved_model").is_dir()
-    monkeypatch.setattr(OddGraph, "way", "eager")
-    with pytest.raises(TrainingError, match="best/saved_model does not give"):
-        train_toy(tmp_path / "odd", scenario=OddScenario, epochs=3, **SMALL)
+    """Also if `export/` has the same files and is right, because the model in memory has changed since."""
+    monkeypatch.setattr(OddGraph, "way", "hidden")
+    with pytest.raises(TrainingError) as error:
+        train_toy(tmp_path / "run", [HideLater()], OddScenario, export_final=final, best=BestBy("min", "val_loss"),
+                  **SMALL)  # fmt: skip
+    best, export = tmp_path / "run" / "best", tmp_path / "run" / "export"
+    assert str(error.value).startswith(
+        f"{best} does not give what the model in memory gives: its output 'odd' differs by "
+    )
+    assert read_description(best / "scenario.json")["result"]["epoch"] == 2
+    assert export.exists() == final and (not final or model_content(export) == model_content(best))
+
+
+class KeepFirst(keras.callbacks.Callback):
+    """Puts the first best model in the place of the last one."""
+
+    def __init__(self, best: Path) -> None:
+        super().__init__()
+        self.best = best
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch == 1:
+            shutil.copytree(self.best, self.best.with_name("first"))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        shutil.rmtree(self.best)
+        self.best.with_name("first").rename(self.best)
+
+
+def test_the_best_model_on_disk_at_the_end_is_the_one_that_was_written_last(tmp_path: Path) -> None:
+    best = tmp_path / "run" / "best"
+    with pytest.raises(TrainingError, match="best does not give what the model in memory gives: its output 'logits'"):
+        train_toy(tmp_path / "run", [KeepFirst(best)], best=BestBy("min", "val_loss"), **SMALL)
 
 
 def test_a_saved_model_that_differs_is_not_kept(tmp_path: Path) -> None:

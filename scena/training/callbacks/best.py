@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,7 @@ class BestModel(MonitoredCallback):
         self.epoch: int | None = None
         self.step: int | None = None
         self.expected: Any = None
-        """Outputs of the best model for some samples, if this process wrote it and computed them."""
-        self.verified = False
-        """Whether the export was read back since it was last written."""
+        """What the model in memory put out for some samples when this process wrote the export."""
         self._first = True
         self._unwritten: tuple[Snapshot, dict[str, Any]] | None = None
 
@@ -62,9 +61,7 @@ class BestModel(MonitoredCallback):
     def _write(self, result: dict[str, Any]) -> None:
         self._unwritten = None
         self.step = self.run.progress.step
-        verification = self.run.verification
-        expects = verification is not None and (self._first or verification.affordable)
-        self.expected = verification.expect() if verification is not None and expects else None
+        self.expected = self.run.verification.expect() if self.run.verification is not None else None
         try:
             self._export(result)
         except OSError as error:
@@ -77,12 +74,27 @@ class BestModel(MonitoredCallback):
 
     def _export(self, result: dict[str, Any]) -> None:
         run = self.run
-        verified = self._first and run.verification is not None and self.expected is not None
-        check = run.verification.of_export(self.path, self.expected) if run.verification and verified else None
+        check = self._check() if self._first else None
         run.scenario.export(
             run.built, self.path, run.params, saved_model=False, check=check, result=result, code=run.code
         )
-        self.verified, self._first = verified, False
+        self._first = False
+
+    def verify(self) -> None:
+        """Reads the best model back.
+
+        Raises:
+            TrainingError: it does not give what the model in memory gave when it was written.
+        """
+        check = self._check()
+        if check is not None:
+            check(self.path)
+
+    def _check(self) -> "Callable[[Path], None] | None":
+        verification = self.run.verification
+        if verification is None or self.expected is None:
+            return None
+        return verification.of_export(self.path, self.expected)
 
     def _retry(self) -> None:
         """Writes a best model that could not be written before; raises OSError if it still cannot."""
@@ -120,6 +132,7 @@ class BestModel(MonitoredCallback):
 
     def restore(self, state: dict[str, Any]) -> None:
         self.value, self.epoch, self.step = state["value"], state["epoch"], state["step"]
+        self.expected = None
         self._restore_directory()
         if state.get("by", self.by) != self.by:
             logger.info("The best model is now chosen by %s, no longer by %s.", self.by, state["by"])

@@ -19,8 +19,6 @@ logger = logging.getLogger(__name__)
 
 SAMPLES = 4
 """Enough to see a difference, at almost no cost."""
-SHARE = 0.01
-"""The share of a training's time that may go into outputs of models which are perhaps not the best for long."""
 
 
 class Verification:
@@ -37,7 +35,6 @@ class Verification:
         self._of_validation = False
         self._begun = time.monotonic()
         self._spent = 0.0
-        self._verified_at: int | None = None
 
     def see(self, batch: Batch, *, validation: bool = False) -> None:
         """Keeps some samples of the first batch, preferably of the validation."""
@@ -54,11 +51,6 @@ class Verification:
         """Logs how long it took."""
         logger.debug("Verifying exports took %.2f s of %.1f s.", self._spent, time.monotonic() - self._begun)
 
-    @property
-    def affordable(self) -> bool:
-        """Whether it has taken little of the training's time up to now."""
-        return self._spent <= SHARE * (time.monotonic() - self._begun)
-
     def retrace(self) -> None:
         """Compiles again, because a layer has replaced tensors."""
         self._check.retrace()
@@ -69,45 +61,38 @@ class Verification:
             return self._check.expect(self._inputs())
 
     def of_export(self, name: Path, expected: Any = None) -> "Callable[[Path], None]":
-        """A function that checks a complete export of the model in memory before it is moved into place.
+        """A function that checks a complete export.
 
         Args:
-            name: its final directory.
-            expected: its expected outputs, if they are known.
-        """
-
-        def check(directory: Path) -> None:
-            step = self._run.progress.step
-            known = self._check.known(directory) if step == self._verified_at else None
-            wanted = known or expected or self.expect()
-            if wanted is None:
-                return
-            with _explained(), self._timed():
-                if known is None:
-                    self._check.verify_model(directory, name, wanted)
-                self._check.verify_saved_models(directory, name, wanted)
-            self._verified_at = step
-
-        return check
-
-    def of_saved_models(self, name: Path, expected: Any, *, known: bool) -> "Callable[[Path], None]":
-        """A function that checks the SavedModels that are added to an export.
-
-        Args:
-            name: the export.
-            expected: its expected outputs; None if they are not known, for example because another process wrote it: then those of
-                the model in memory, which has its weights when the check is called.
-            known: whether the rest of the export was verified before.
+            name: where it is going to be, or is already.
+            expected: what the model in memory put out when it was written; default: what it puts out now.
         """
 
         def check(directory: Path) -> None:
             wanted = expected if expected is not None else self.expect()
-            if wanted is None:
-                return
-            with _explained(), self._timed():
-                if not known:
-                    self._check.verify_model(name, name, wanted)
-                self._check.verify_saved_models(directory, name, wanted)
+            if wanted is not None:
+                with _explained(), self._timed():
+                    self._check.verify_model(directory, name, wanted)
+                    self._check.verify_saved_models(directory, name, wanted)
+
+        return check
+
+    def of_saved_models(self, name: Path, expected: Any) -> "Callable[[Path], None]":
+        """A function that checks the SavedModels that are added to an export, when the model in memory has its weights.
+
+        Args:
+            name: the export.
+            expected: what it put out when it was written, and the rest of it was verified. None if another process wrote it: then
+                all of it is compared with the model in memory.
+        """
+
+        def check(directory: Path) -> None:
+            wanted = expected if expected is not None else self.expect()
+            if wanted is not None:
+                with _explained(), self._timed():
+                    if expected is None:
+                        self._check.verify_model(name, name, wanted)
+                    self._check.verify_saved_models(directory, name, wanted)
 
         return check
 
