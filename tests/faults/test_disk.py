@@ -142,6 +142,9 @@ def test_weights_that_cannot_be_unpacked_are_not_called_damaged(
     path = tmp_path / "model.keras"
     archive(path, {WEIGHTS: weights(lambda file: file.create_dataset("values", data=np.ones(1 << 20)))})
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
-    with pytest.raises(OSError, match=rf"No space left on device, to unpack {path}") as error, unpacked_weights(path, 1 << 23):
+    with (
+        pytest.raises(OSError, match=rf"No space left on device, to unpack {path}") as error,
+        unpacked_weights(path, 1 << 23),
+    ):
         pass
     assert error.value.errno == errno.ENOSPC and str(error.value.filename).startswith(str(small_disk))
