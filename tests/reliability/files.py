@@ -255,7 +255,7 @@ def _read_checkpoint_best(at: Path) -> Any:
 
 
 def _read_weights(at: Path) -> Any:
-    verify(at / "run/best/model.keras")  # what check_weights_file begins with; the rest needs Keras
+    verify(at / "run/best/model.keras")  # what unpacked_weights begins with; the rest needs Keras
     return (at / "run/best/model.keras").read_bytes()
 
 
