@@ -114,7 +114,8 @@ def _directory(root: Path) -> Iterator[Checked]:
                 yield checked
         if not wrong and STATE_FILE in files and step_of(folder.name) is not None:
             yield from _checkpoint(folder)
-        if any(_is_record_file(Path(file)) or Path(file).suffix == ".index" for file in files):
+        own = [path for file in files if (path := folder / file) not in covered]
+        if any(_is_record_file(path) or _is_index(path) for path in own):
             yield from _record_set(folder)
         if PARAMS_FILE in files:
             yield from _curves(folder)
@@ -127,7 +128,7 @@ def _directory(root: Path) -> Iterator[Checked]:
 def _with_manifest(folder: Path) -> Iterator[Checked]:
     try:
         for path, problem in each_verified(folder):
-            yield Checked(path, problem)
+            yield Checked(path, problem and problem.removeprefix(f"{path} "))
     except DamagedFileError as error:
         yield Checked(folder / MANIFEST, str(error))
 
@@ -150,7 +151,8 @@ def _record_set(folder: Path) -> Iterator[Checked]:
     except DataError as error:
         yield Checked(folder, str(error))
         return
-    lost = [path for path in sorted(folder.glob("*.index")) if not path.with_suffix("").exists()]
+    indices = filter(_is_index, sorted(folder.glob("*.index")))
+    lost = [path for path in indices if not path.with_suffix("").exists()]
     for path in lost:
         yield Checked(path, f"its record file {path.stem} is missing")
     for split, files in splits.items():
@@ -213,7 +215,7 @@ def _by_its_own(path: Path) -> Checked:
     try:
         if _is_record_file(path):
             return _records(path)
-        if path.suffix == ".index" and _is_record_file(path.with_suffix("")):
+        if _is_index(path):
             return Checked(path, None)  # with its record file
         if path.suffix == ".samples":
             return Checked(path, _cache(path))
@@ -233,7 +235,13 @@ def _by_its_own(path: Path) -> Checked:
 
 
 def _is_record_file(path: Path) -> bool:
-    return path.suffix in RECORD_SUFFIXES or (SHARD.match(path.name) is not None and path.suffix != ".index")
+    others = path.suffix == ".index" or path.suffix.startswith(".data-")  # the latter has variables of TensorFlow
+    return path.suffix in RECORD_SUFFIXES or (SHARD.match(path.name) is not None and not others)
+
+
+def _is_index(path: Path) -> bool:
+    """Whether it is the index of a record file; a SavedModel has another kind."""
+    return path.suffix == ".index" and _is_record_file(path.with_suffix(""))
 
 
 def _records(path: Path) -> Checked:

@@ -30,7 +30,7 @@ def test_damage_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         assert main(["verify", str(folder / "cache"), str(folder / "run")]) == 1
         shown = capsys.readouterr().out.splitlines()
         assert shown[0].split() == ["damaged", "problem"]
-        assert shown[1].startswith(f"{path}  {path} is damaged, or belongs to something else")
+        assert shown[1].startswith(f"{path}  is damaged, or belongs to something else")
         assert len(shown) == 3
         assert main(["verify", str(path)]) == 1
         assert main(["verify", str(path.parent / "state.json")]) == 0
@@ -68,3 +68,13 @@ def test_what_cannot_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "mine.txt").write_text("x")
     assert main(["verify", str(tmp_path / "mine.txt")]) == 1
     assert "it has no checksum, so nothing is known about it" in capsys.readouterr().out
+
+
+def test_a_saved_model_has_no_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """TensorFlow names its files as record files and their indices are named."""
+    variables = tmp_path / "saved_model" / "variables"
+    variables.mkdir(parents=True)
+    for name in ("variables.index", "variables.data-00000-of-00001"):
+        (variables / name).write_bytes(b"TensorFlow's")
+    assert main(["verify", str(tmp_path)]) == 0
+    assert "0 of 0 files are sound; 2 without a checksum" in capsys.readouterr().out
