@@ -37,12 +37,23 @@ def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
+def make_directory(directory: Path) -> None:
+    """Makes a directory and those above it, where they are missing, and waits until their names are on the disk."""
+    if directory.is_dir():
+        return
+    if not directory.parent.exists():
+        make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync(directory.parent)
+
+
 def replace_directory(directory: Path, fill: Callable[[Path], None]) -> None:
     """Lets `fill` write a new directory aside, then puts it in the place of `directory`; what was there stays until then."""
     aside = directory.with_name(f".{directory.name}.new")
     recover_directory(directory)
     shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
+    make_directory(directory.parent)
+    aside.mkdir()
     try:
         fill(aside)
         sync_tree(aside)

@@ -21,7 +21,7 @@ from typing import Any
 from scena.errors import TrainingError
 from scena.logs import VisibleFormatter, shown_log
 from scena.storage.checksums import forget, warn_if_changed
-from scena.storage.durable import write_file
+from scena.storage.durable import make_directory, write_file
 from scena.storage.run_layout import (
     BEST,
     CHECKPOINTS,
@@ -69,7 +69,7 @@ def create_directory(directory: Path) -> None:
     """Creates the directory of a new run; refuses one that already holds a run."""
     refuse_used_directory(directory)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         probe = directory / ".writable"
         probe.write_bytes(b"scena")
         probe.unlink()

@@ -19,6 +19,7 @@ from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_compl
 from scena.errors import CheckpointError, DataError, ScenarioError
 from scena.evaluation.dump import DumpError, DumpWriter, read_dump
 from scena.experiments.stored_run import read_history
+from scena.experiments.verification import verify_path
 from scena.scenario.stored import read_description
 from scena.storage.checksums import (
     DamagedFileError,
@@ -301,6 +302,9 @@ def test_every_file_of_a_run_has_a_checksum(reference: Path) -> None:
     without = {path.name for path in reference.rglob("*") if path.is_file() and path not in covered}
     events = {name for name in without if "tfevents" in name}  # have checksums of their own
     assert without - events == {MANIFEST, ".lock", "train.log"}
+    checked = list(verify_path(reference))
+    assert covered <= {one.path for one in checked}
+    assert not [one for one in checked if one.problem or not one.known]
 
 
 def test_a_run_goes_back_to_the_checkpoint_before_a_damaged_one(

@@ -1,12 +1,14 @@
 """Damage to every kind of file that Scena writes: flipped bits, zeroed blocks, cut ends, files that changed places.
 
 Each damage must be reported by `scena verify` and refused, or warned about, by the code that reads the file; or it must be
-harmless: what is read is what was written. `python -m tests.reliability.bitrot --count 5000 --seed 1` prints the counts.
+harmless: what is read is what was written. `python -m tests.reliability.bitrot --count 5000 --seed 1` prints the counts; with
+`--run DIR`, files of a copy of that run are damaged as well, and only `scena verify` is asked.
 """
 
 import argparse
 import logging
 import random
+import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -98,6 +100,31 @@ class Campaign:
         return [f"{checked.path}: {checked.problem}" for checked in found]
 
 
+def damage_run(run: Path, count: int, seed: int) -> list[str]:
+    """Damages this many files of a run, one at a time; returns what `scena verify` did not report."""
+    rng = random.Random(seed)
+    files = [path for path in sorted(run.rglob("*")) if path.is_file() and path.stat().st_size and not _unread(path)]
+    assert not any(checked.problem for checked in verify_path(run))
+    unnoticed = []
+    for _ in range(count):
+        path = rng.choice(files)
+        good = path.read_bytes()
+        rng.choice([cut, flip, lambda place, numbers: zero(place, numbers, BLOCK)])(path, rng)
+        if path.read_bytes() != good and not any(checked.problem for checked in verify_path(run)):
+            unnoticed.append(str(path))
+        path.write_bytes(good)
+    return unnoticed
+
+
+def _unread(path: Path) -> bool:
+    """Whether it is a log, a lock, or the status of a sender, which is written again."""
+    return (
+        path.suffix == ".log"
+        or path.name.startswith(".")
+        or (path.parent.name == "tracking" and path.suffix == ".json")
+    )
+
+
 @contextmanager
 def warnings_of_scena() -> Iterator[list[str]]:
     """Collects the warnings that Scena logs in the block, instead of showing them."""
@@ -123,10 +150,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--run", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scena-bitrot-") as folder:
         campaign = Campaign(Path(folder), options.seed)
         campaign.run(options.count)
+        if options.run is not None:
+            shutil.copytree(options.run, Path(folder) / "run")
+            with warnings_of_scena():
+                unnoticed = damage_run(Path(folder) / "run", options.count // 10, options.seed)
+            print(f"{options.count // 10} damages of {options.run}, {len(unnoticed)} not reported {unnoticed[:3]}")
     columns = (*DAMAGES, "reported", "refused", "warned", "harmless", "SILENT")
     print(f"{'':30}", *(f"{column:>9}" for column in columns))
     total: Counter[str] = Counter()

@@ -19,7 +19,7 @@ from scena.data.records.record_set import find_schema, shard_name
 from scena.data.records.schema import SCHEMA_FILE, Schema
 from scena.errors import DataError
 from scena.storage.checksums import IN_JSON, json_checksum, write_checked
-from scena.storage.durable import sync
+from scena.storage.durable import make_directory, sync
 from scena.storage.location import check_writable, entries, is_folder, is_remote, located, reason_of, send_folder
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
@@ -106,7 +106,7 @@ def unwritable(path: Any, error: OSError) -> DataError:
 def make_folder(folder: Path) -> None:
     """Makes a folder and those above it, where they are missing."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_directory(folder)
     except OSError as error:
         raise unwritable(folder, error) from None
 
@@ -238,9 +238,11 @@ def _write(values: Iterable[Any], stored: Schema, folder: Path, names: list[str]
             written += 1
         for writer in writers:
             writer.finish()
-        # a stale index of a replaced file must not meet the new file
+        # a new file must meet neither a stale index nor an old file of the set: after a crash, files are missing, which is noticed
         for file in files:
             index_path(file).unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+        sync(folder)
         write_json(folder / SCHEMA_FILE, stored.to_json())
     return written
 

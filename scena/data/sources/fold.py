@@ -87,7 +87,7 @@ def write_folds(path: Path, assigned: Assigned, description: dict[str, Any]) -> 
     if path.exists():
         stored = _read(path)
         differ = [name for name in description if stored.get(name) != description[name]]
-        if differ or _digest(np.array(stored["folds"])) != digest:
+        if differ or _digest(stored["folds"]) != digest:
             what = (
                 f"{differ[0]}: {stored.get(differ[0])!r} before, {description[differ[0]]!r} now"
                 if differ
@@ -101,7 +101,7 @@ def write_folds(path: Path, assigned: Assigned, description: dict[str, Any]) -> 
 
 def read_folds(path: Path, digest: str) -> Assigned:
     """The folds in a file, if they are those with this digest."""
-    assigned = np.array(_read(path)["folds"])
+    assigned = _read(path)["folds"]
     if assigned.ndim != 2 or _digest(assigned) != digest:
         raise DataError(f"{path} does not hold the folds that this run began with: it was changed or damaged.")
     return assigned
@@ -112,6 +112,7 @@ def _read(path: Path) -> dict[str, Any]:
         stored = json.loads(path.read_bytes())
         if not isinstance(stored, dict) or not isinstance(stored.get("folds"), list):
             raise ValueError("it holds no folds")
+        stored["folds"] = np.array(stored["folds"])
         return stored
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"Cannot read the folds in {path}: {error}.") from error

@@ -9,7 +9,7 @@ import msgspec
 
 from scena.errors import ExperimentError
 from scena.storage.checksums import IN_JSON, json_checksum, warn_if_json_changed
-from scena.storage.durable import write_file
+from scena.storage.durable import make_directory, write_file
 
 STARTED, DONE, FAILED, STOPPED = "started", "done", "failed", "stopped"
 
@@ -51,7 +51,7 @@ class RunRegistry:
 
     def write(self, key: str, entry: Entry) -> None:
         """Stores the record of a run."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_directory(self.directory)
         value = {**msgspec.structs.asdict(entry), "run": key}
         write_file(self._path(key), json.dumps({**value, IN_JSON: json_checksum(value)}, indent=1) + "\n")
 

@@ -14,7 +14,7 @@ import msgspec
 
 from scena.errors import CheckpointError
 from scena.storage.checksums import checksum, file_checksum, seal, verify
-from scena.storage.durable import sync, write_file
+from scena.storage.durable import sync, sync_tree, write_file
 from scena.storage.run_layout import BEST, KEEP_FILE, MANIFEST, STATE_FILE, TENSORS_FILE
 from scena.storage.tensor_file import Array, TensorBuffer, read_tensors
 
@@ -76,6 +76,8 @@ def write_checkpoint(directory: Path, tensors: TensorBuffer, state: StoredState,
     seal(directory, {TENSORS_FILE: tensors.checksum(), STATE_FILE: checksum(text), **sums})
     if keep:
         (directory / KEEP_FILE).touch()
+    if best.is_file():
+        sync_tree(best.parent)
     sync(directory)
 
 

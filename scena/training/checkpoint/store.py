@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from scena.errors import CheckpointError
-from scena.storage.durable import put_in_place, recover_directory
+from scena.storage.durable import make_directory, put_in_place, recover_directory, sync
 from scena.storage.run_layout import BEST, DISCARDED, KEEP_FILE, MANIFEST, STATE_FILE, TENSORS_FILE, step_of
 from scena.storage.tensor_file import Array, TensorBuffer
 from scena.training.checkpoint.format import (
@@ -76,7 +76,8 @@ class CheckpointStore:
             self._recover(self.path(step))
             if os.path.lexists(self.path(step)) and not self._is_own(self.path(step)):
                 raise FileExistsError(errno.EEXIST, "it exists already, and is not a checkpoint of this run")
-            aside.mkdir(parents=True)
+            make_directory(self.directory)
+            aside.mkdir()
         except OSError as error:
             raise self.failure(step, error) from error
         return aside
@@ -132,6 +133,8 @@ class CheckpointStore:
         for later in self.steps():
             if later > step and self._set_aside(later):
                 logger.warning("The checkpoint of step %d is set aside; it is removed with the next checkpoint.", later)
+        if self.directory.is_dir():
+            sync(self.directory)  # else a power cut could bring them back beside those of the new branch
 
     def last_good(self) -> str:
         """A sentence that names the last checkpoint, for error messages."""
@@ -144,6 +147,7 @@ class CheckpointStore:
         for step in others:
             if step not in kept and not (self.path(step) / KEEP_FILE).exists():
                 self._set_aside(step)
+        sync(self.directory)  # else a power cut could leave a checkpoint under its name without its files
         for path in self.directory.glob(f"*{DISCARDED}"):
             if step_of(path.name.removesuffix(DISCARDED)) is not None and _only_ours(path):
                 shutil.rmtree(path, ignore_errors=True)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from scena.storage.checksums import checksum
+from scena.storage.durable import make_directory, sync
 
 logger = logging.getLogger(__name__)
 
@@ -154,9 +155,12 @@ class JournalWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unwritten: list[Entry] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
+        new = not path.exists()
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._handle = os.open(path, flags, 0o666)
+        if new:
+            sync(path.parent)
         _remove_half_line(self._handle)
 
     @property
