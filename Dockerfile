@@ -6,15 +6,15 @@
 FROM python:3.12-slim AS build
 ARG EXTRAS=""
 WORKDIR /src
-COPY requirements/installer.txt requirements/core.txt requirements/test.txt requirements/
+COPY requirements/installer.txt requirements/core.txt requirements/test.txt requirements/trackers.txt requirements/
 RUN pip install --no-cache-dir --no-deps --requirement requirements/installer.txt \
     && python -m venv --without-pip /venv \
     && uv pip install --no-cache --compile-bytecode --no-deps --python /venv/bin/python --requirement requirements/core.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY scena scena
 COPY examples examples
-# The lock of the tests holds every extra, in the versions that were tested; the pinned core is already there.
-RUN uv pip install --no-cache --compile-bytecode --python /venv/bin/python --constraints requirements/test.txt ".[serve${EXTRAS:+,$EXTRAS}]"
+# The locks of tests and trackers hold every extra, in the versions that were tested; the pinned core is already there.
+RUN uv pip install --no-cache --compile-bytecode --python /venv/bin/python --constraints requirements/test.txt --constraints requirements/trackers.txt ".[serve${EXTRAS:+,$EXTRAS}]"
 
 FROM python:3.12-slim AS base
 COPY --from=build /venv /venv

@@ -13,6 +13,7 @@ PY := $(VENV)/bin/python
 HERE := $(subst /,-,$(CURDIR))
 CORE := $(VENV)/.core$(HERE)
 TEST := $(VENV)/.test$(HERE)
+TRACKERS := $(VENV)/.trackers$(HERE)
 DOCS := $(VENV)/.docs$(HERE)
 TOOLS := $(VENV)/.tools$(HERE)
 
@@ -40,7 +41,8 @@ $(VENV)/.%$(HERE): requirements/%.txt requirements/installer.txt
 	@rm -f $(VENV)/.$*-* && touch $@
 
 $(CORE): pyproject.toml
-$(TEST): requirements/no-deps.txt $(CORE)
+$(TRACKERS): $(CORE)
+$(TEST): requirements/no-deps.txt $(CORE) $(TRACKERS)
 
 system-packages:
 	@$(PYTHON) scripts/system_packages.py

@@ -34,7 +34,12 @@ def main(venv: Path, lock: Path) -> None:
     count = sum("==" in line for line in lock.read_text().splitlines())
     say(f"Installing {count} packages of {lock} with {'uv' if uv else 'pip'}")
     # Many processes of the tests import the same packages; a demo is quicker if it compiles only what it imports.
-    if not (uv and install_with_uv(uv, python, [*arguments, *(["--compile-bytecode"] if lock.stem == "test" else [])])):
+    if not (
+        uv
+        and install_with_uv(
+            uv, python, [*arguments, *(["--compile-bytecode"] if lock.stem in ("test", "trackers") else [])]
+        )
+    ):
         run(*pip(python), "install", "--no-compile", *arguments)
     say(f"{lock.stem} is ready in {venv} in {time.monotonic() - start:.0f} s")
 

@@ -1,4 +1,4 @@
-"""Writes the lock files of `requirements`: one for each group, all with the same versions.
+"""Writes the lock files of `requirements`: one for each group, with the same versions in all that share an environment.
 
     make lock                  # pins stay; only what pyproject.toml adds or forbids changes
     make lock UPGRADE=all      # the newest allowed versions
@@ -18,9 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = ROOT / "requirements"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = [
-    f"--extra={name}" for name in PROJECT["project"]["optional-dependencies"] if name != "gpu"
-]  # gigabytes of CUDA
+TRACKERS = ("mlflow", "wandb")
+LEFT_OUT = ("gpu", "trackio", *TRACKERS)  # gigabytes of CUDA; locked on their own
+EXTRAS = [f"--extra={name}" for name in PROJECT["project"]["optional-dependencies"] if name not in LEFT_OUT]
 EVERYWHERE = {"sys_platform == 'linux'", "platform_python_implementation == 'CPython'", "python_full_version < '3.14'"}
 
 GROUPS = {
@@ -28,11 +28,22 @@ GROUPS = {
     "core": (["pyproject.toml"], "What Scena itself needs: `make demo` installs it."),
     "test": (
         ["pyproject.toml", *EXTRAS, "--group=test", "--group=docs"],
-        "All extras, tests, format, lint, types: `make test`.",
+        "All extras but trackers, tests, format, lint, types: `make test`.",
+    ),
+    "trackers": (
+        ["pyproject.toml", *(f"--extra={name}" for name in TRACKERS)],
+        "The extras of trackers: `make test` installs them, too.",
     ),
     "docs": (["--group=docs"], "What builds the documentation: `make docs`. No TensorFlow."),
     "tools": (["--group=tools"], "Checks that only `make test-all` and `make release` run."),
     "bench": (["pyproject.toml", "--group=bench"], "What the benchmarks compare with: `make setup-bench`."),
+}
+ALONE = {
+    "trackio": (
+        ["pyproject.toml", "--extra=trackio"],
+        "trackio with older packages than the rest, for a long test in an environment of its own.",
+    ),
+    "mlflow-server": (["--group=mlflow-server"], "An MLflow server for a long test, in an environment of its own."),
 }
 
 
@@ -49,9 +60,17 @@ def main() -> None:
         for name, (arguments, purpose) in GROUPS.items():
             path = Path(folder) / f"{name}.txt"
             resolve([*arguments, f"--constraints={everything}"], path)
-            lines = [f"# {purpose} Written by `make lock`.", *pinned(path)]
-            (REQUIREMENTS / f"{name}.txt").write_text("\n".join(lines) + "\n")
-            print(f"requirements/{name}.txt: {len(lines) - 1} packages")
+            write(name, purpose, pinned(path))
+        for name, (arguments, purpose) in ALONE.items():
+            path = Path(folder) / f"{name}.txt"
+            path.write_text("\n".join(pinned(REQUIREMENTS / f"{name}.txt")))
+            resolve([*arguments, *wanted], path)
+            write(name, purpose, pinned(path))
+
+
+def write(name: str, purpose: str, pins: list[str]) -> None:
+    (REQUIREMENTS / f"{name}.txt").write_text("\n".join([f"# {purpose} Written by `make lock`.", *pins]) + "\n")
+    print(f"requirements/{name}.txt: {len(pins)} packages")
 
 
 def resolve(arguments: list[str], output: Path) -> None:

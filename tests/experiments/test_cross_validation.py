@@ -67,9 +67,7 @@ def test_each_fold_is_tested_by_a_model_that_has_not_seen_it(done: tuple[Path, s
     assert (output / "report" / "index.html").is_file()
 
 
-def test_the_ensemble_is_used_like_an_export(
-    done: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_ensemble_is_used_like_an_export(done: tuple[Path, str], tmp_path: Path) -> None:
     moved = tmp_path / "ensemble"
     shutil.copytree(done[0] / "ensemble", moved)
     assert json.loads((moved / "ensemble.json").read_text())["voter"] == "Voter"
@@ -83,14 +81,26 @@ def test_the_ensemble_is_used_like_an_export(
     mean = np.mean([one.predict_sample(pool[0]).outputs["pred"] for one in single], axis=0)
     assert len(rows) == 5 and np.allclose(rows[0]["outputs"]["pred"], mean, atol=1e-5)
     assert np.allclose(ToyScenario.create_predictor(moved).predict_sample(pool[0]).outputs["pred"], mean, atol=1e-5)
-    assert main(["compare", str(moved), str(moved)]) == 1
-    assert "is an ensemble, and compare measures single models" in capsys.readouterr().err
     shutil.rmtree(moved / "fold-2")
     with pytest.raises(ScenarioError, match="not complete: its member fold-2 is missing"):
         members(moved)
     (moved / "ensemble.json").write_text('{"format": 1, "members": ["../other"]}')
     with pytest.raises(ScenarioError, match="names of folders in it"):
         members(moved)
+
+
+def test_an_ensemble_is_compared_by_its_votes(done: tuple[Path, str], tmp_path: Path) -> None:
+    ensemble, single = done[0] / "ensemble", done[0] / "runs" / "fold-1" / "best"
+    file, voted = tmp_path / "compare.json", tmp_path / "lav.json"
+    words = ["--data.count", "40", "--json"]
+    assert main(["compare", str(ensemble), str(single), *words, str(file)]) == 0
+    found = json.loads(file.read_text())
+    assert main(["lav", str(ensemble), *words, str(voted)]) == 0
+    results = json.loads(voted.read_text())
+    assert found["runs"] == [1, 1] and found["mcnemar"]["samples"] == 40
+    assert found["results"]["loss"]["a"] == pytest.approx(results["voted"]["loss"], rel=1e-5)
+    assert found["results"]["loss"]["b"] == pytest.approx(results[str(ensemble / "fold-1")]["loss"], rel=1e-5)
+    assert any("also chose the best epoch" in line for line in found["claims"])
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.environments import own_environment
 from tests.faults.harness import FLAGS, kill_until_finished
 from tests.faults.test_trackers import reference
 from tests.zygote import Zygote
@@ -89,13 +89,7 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server in an environment of its own; it needs older packages than Scena's tests."""
     folder = tmp_path_factory.mktemp("mlflow")
-    uv = Path(sys.executable).with_name("uv")
-    python = folder / "env" / "bin" / "python"
-    for command in (["venv", folder / "env"], ["pip", "install", "--python", python, "mlflow>=3.1"]):
-        done = subprocess.run([uv, *command], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"MLflow's server cannot be installed here: {done.stderr.strip().splitlines()[-1]}")
-    server = Server(python, folder)
+    server = Server(own_environment(folder / "env", "mlflow-server"), folder)
     server.start()
     yield server
     server.stop()
@@ -112,15 +106,17 @@ def test_kills_with_a_server_that_is_stopped_and_started(zygote: Zygote, server:
             server.start()
         else:
             server.stop()
-        return []
+        return words[-2:]
 
     done = kill_until_finished(zygote, run, words, random.Random(3), kills=4, resume_flags=stop_or_start)
     assert done.total() >= 1
+    print(f"kills: {dict(done)}")
     if server.process.poll() is not None:
         server.start()
     until = time.monotonic() + 300
-    while zygote.run("track", run, log=tmp_path / "track.log") != 0:
+    while zygote.run("track", run, "--to", "mlflow", "--to.mlflow.uri", server.uri, log=tmp_path / "track.log") != 0:
         assert time.monotonic() < until, (tmp_path / "track.log").read_text()
+        time.sleep(1)
     (numbers,) = server.numbers().values()
     results = [each for each in numbers if not each[0].startswith("system/")]
     keys = [(key, step) for key, step, _ in results]

@@ -1,13 +1,17 @@
 """A tracker holds each value once and in order, however often the training and its sender are killed; the training never notices it."""
 
 import csv
+import json
 import random
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.faults.harness import FLAGS, SCENARIO, fingerprint, kill_until_finished
 from tests.training.trackers.ledger import points, read, results
+from tests.training.trackers.mlflow_rest import MlflowRest
 from tests.zygote import Zygote
 
 IMPORT = ["--import", "tests.training.trackers.ledger"]
@@ -57,6 +61,40 @@ def test_kills_of_a_tracked_training(zygote: Zygote, expected: dict[str, Any], t
     found["state"]["code"].pop("tests.training.trackers.ledger")
     for part, value in expected.items():
         assert found[part] == value, part
+
+
+@pytest.mark.parametrize("server", ["up", "down"])
+def test_services_leave_weights_and_history_as_they_are(
+    zygote: Zygote, expected: dict[str, Any], tmp_path: Path, server: str
+) -> None:
+    """Several trackers at once; nothing of a training depends on them, or on whether they can be reached."""
+    run, log, rest = tmp_path / "run", tmp_path / "log", MlflowRest().start()
+    if server == "down":
+        rest.stop()
+    names = ["mlflow", "wandb"] if server == "up" else ["mlflow"]
+    words = [*FLAGS, "--tracker", *names, "--tracker.mlflow.uri", rest.uri]
+    assert zygote.run("train", SCENARIO, "--trainer.output_dir", run, *words, log=log) == 0, log.read_text()
+    found = fingerprint(run)
+    found["state"]["callbacks"].pop("JournalTracker")
+    for part, value in expected.items():
+        assert found[part] == value, part
+    if server == "down":
+        assert rest.runs == {} and "The tracker mlflow " in log.read_text()
+        return
+    identity = json.loads((run / "trainer_params.json").read_text())["run"]
+    until = time.monotonic() + 300
+    while not all(_ended(run / "tracking" / f"{name}.json") for name in names):
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.2)
+    rest.stop()
+    numbers = results(rest.numbers(identity))
+    assert set(reference(run)) <= set(numbers), "values are missing or differ"
+    assert len({(key, step) for key, step, _ in numbers}) == len(numbers), "a value is there twice"
+    assert len(list(run.glob(f"tracking/wandb/wandb/*/run-{identity}.wandb"))) == 1
+
+
+def _ended(status: Path) -> bool:
+    return status.exists() and json.loads(status.read_text())["waiting"] == 0
 
 
 def test_a_resume_from_an_older_checkpoint_with_other_flags_is_a_linked_run(zygote: Zygote, tmp_path: Path) -> None:

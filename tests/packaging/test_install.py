@@ -27,17 +27,20 @@ def venv(tmp_path: Path) -> Path:
 
 
 def test_each_command_installs_what_it_needs(tmp_path: Path) -> None:
-    core, test, docs, tools = (f"requirements/{group}.txt" for group in ("core", "test", "docs", "tools"))
+    core, trackers, test, docs, tools = (
+        f"requirements/{group}.txt" for group in ("core", "trackers", "test", "docs", "tools")
+    )
     assert planned("demo", tmp_path) == [core]
-    assert planned("test", tmp_path) == [core, test]
+    assert planned("test", tmp_path) == [core, trackers, test]
     assert planned("docs", tmp_path) == [docs]
-    assert sorted(planned("test-all", tmp_path)) == [core, test, tools]
+    assert sorted(planned("test-all", tmp_path)) == [core, test, tools, trackers]
 
 
 def test_nothing_is_installed_twice(venv: Path) -> None:
     assert planned("demo", venv) == []
-    assert planned("test", venv) == ["requirements/test.txt"]
-    (venv / f".test{str(ROOT).replace('/', '-')}").touch()
+    assert planned("test", venv) == ["requirements/trackers.txt", "requirements/test.txt"]
+    for group in ("trackers", "test"):
+        (venv / f".{group}{str(ROOT).replace('/', '-')}").touch()
     assert planned("test", venv) == planned("demo", venv) == []
 
 

@@ -9,9 +9,13 @@ from packaging.requirements import Requirement
 
 from tests.packaging.project import EXTRAS, LOCKS, PROJECT, ROOT, SETTINGS, normalized, pins
 
+TRACKERS = ("mlflow", "wandb")
+ALONE = {"mlflow-server", "trackio"}
+"""Locked on their own, for environments of their own."""
+
 
 def test_there_is_a_lock_for_each_group() -> None:
-    assert set(LOCKS) == {"core", *SETTINGS["dependency-groups"]}
+    assert set(LOCKS) == {"core", "trackers", "trackio", *SETTINGS["dependency-groups"]}
 
 
 @pytest.mark.parametrize("group", LOCKS)
@@ -21,9 +25,9 @@ def test_a_lock_holds_exact_pins_and_no_index(group: str) -> None:
     assert not [line for line in lines[1:] if not re.fullmatch(r"[a-z0-9-]+==[\w.+!]+( ; [\w.'<>!= ]+)?", line)]
 
 
-def test_a_package_has_the_same_version_in_all_locks() -> None:
+def test_a_package_has_the_same_version_in_all_locks_of_an_environment() -> None:
     versions: dict[str, set[str]] = {}
-    for group in LOCKS:
+    for group in set(LOCKS) - ALONE:
         for name, pin in pins(group).items():
             versions.setdefault(name, set()).add(str(pin.specifier))
     assert not {name: found for name, found in versions.items() if len(found) > 1}
@@ -35,8 +39,10 @@ def test_the_locks_satisfy_the_project() -> None:
         *wanted["core"],
         *wanted["test"],
         *wanted["docs"],
-        *(each for name, extra in EXTRAS.items() if name != "gpu" for each in extra),
+        *(each for name, extra in EXTRAS.items() if name not in ("gpu", "trackio", *TRACKERS) for each in extra),
     ]
+    wanted["trackers"] = [each for name in TRACKERS for each in EXTRAS[name]]
+    wanted["trackio"] = [*wanted["core"], *EXTRAS["trackio"]]
     for group, requirements in wanted.items():
         pinned = pins(group)
         for requirement in map(Requirement, requirements):

@@ -15,8 +15,8 @@ from scena.data.params import DataGeneratorParams, PipelineMode
 from scena.display import number, one_line
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
-from scena.scenario.ensemble import is_ensemble
-from scena.storage.run_layout import BEST, EXPORT_FILE, PARAMS_FILE
+from scena.scenario.ensemble import is_ensemble, members
+from scena.storage.run_layout import BEST, ENSEMBLE_FILE, EXPORT_FILE, PARAMS_FILE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scena.evaluation.statistics.claims import Comparison
     from scena.scenario.stored import LoadedExport
 
-WHAT = "a run, its best or export directory, a folder of runs that differ only in their seed, or a dump of scena lav"
+WHAT = "a run, its best or export directory, an ensemble, a folder of runs that differ only in their seed, or a dump of scena lav"
 
 
 class CompareOptions(StoredOptions):
@@ -49,15 +49,15 @@ class Compare(ModelCommand):
     options: CompareOptions
 
     @cached_property
-    def sides(self) -> "list[list[LoadedExport]]":
-        """The models of A and of B."""
-        given = [_members(path) for path in (self.options.first, self.options.second)]
-        opened = self.opened_exports([path for paths in given for path in paths])
-        return [opened[: len(given[0])], opened[len(given[0]) :]]
+    def sides(self) -> "list[list[list[LoadedExport]]]":
+        """The models of A and of B: each one export, or the members of an ensemble."""
+        given = [_models(path) for path in (self.options.first, self.options.second)]
+        opened = iter(self.opened_exports([path for models in given for paths in models for path in paths]))
+        return [[[next(opened) for _ in paths] for paths in models] for models in given]
 
     @cached_property
     def exports(self) -> "list[LoadedExport]":
-        return [export for side in self.sides for export in side]
+        return [export for side in self.sides for model in side for export in model]
 
     @property
     def has_dumps(self) -> bool:
@@ -112,8 +112,7 @@ class Compare(ModelCommand):
         return ["They were trained on different data: make sure that neither has seen samples of this comparison."]
 
     def _chose(self, source: DataGeneratorParams) -> bool:
-        bests = [export for export in self.exports if export.directory.name == BEST]
-        return any(export.params.pipelines.val_gen() == source for export in bests)
+        return any(export.params.pipelines.val_gen() == source for export in self.exports if _is_best(export.directory))
 
     def _measure(self, source: DataGeneratorParams) -> "tuple[Side, Side, Any, tuple[str | None, str]]":
         from scena.display import counting
@@ -123,20 +122,21 @@ class Compare(ModelCommand):
         sides: list[Side] = []
         evaluator: Any = None
         best: tuple[str | None, str] = (None, "")
-        for path, exports in zip((self.options.first, self.options.second), self.sides, strict=True):
-            members = []
-            for export in exports:
-                lav = self.scenario.create_multi_lav([export], self.params.lav)
-                ((name, own),) = lav.lavs.items()
+        for path, models in zip((self.options.first, self.options.second), self.sides, strict=True):
+            measured = []
+            for exports in models:
+                lav = self.scenario.create_multi_lav(exports, self.params.lav)
+                name, own = lav.names()[-1], next(iter(lav.lavs.values()))  # the vote, if there are several
+                title = str(exports[0].directory if len(exports) == 1 else exports[0].directory.parent)
                 member = SampleResults()
                 for part in source.parts().values():
-                    with counting(f"Measuring {name}", own.create_pipeline(part).samples_per_epoch()) as advance:
+                    with counting(f"Measuring {title}", own.create_pipeline(part).samples_per_epoch()) as advance:
                         member.add(measure_samples(lav, part, advance)[name])
-                members.append(member)
+                measured.append(member)
                 if evaluator is None:
-                    evaluator = own.evaluator
-                    best = _best(export, own.built.model)
-            sides.append(Side(str(path), members))
+                    evaluator = lav.evaluator_of(name)
+                    best = _best(exports[0], own.built.model)
+            sides.append(Side(str(path), measured))
         return sides[0], sides[1], evaluator, best
 
     def _show(
@@ -181,14 +181,12 @@ class Compare(ModelCommand):
             write_plot(options.plot, _figures(found))
 
 
-def _members(path: Path) -> list[Path]:
-    """The export of a model, or those of the runs of a group."""
+def _models(path: Path) -> list[list[Path]]:
+    """The export of a model, the members of an ensemble that vote, or the exports of the runs of a group."""
     if is_ensemble(path):
-        raise ScenarioError(
-            f"{path} is an ensemble, and compare measures single models. Name one of its members, or the runs of each side."
-        )
+        return [members(path)]
     if (path / EXPORT_FILE).is_file() or (path / PARAMS_FILE).is_file() or not path.is_dir():
-        return [export_of(path)]
+        return [[export_of(path)]]
     from scena.experiments.run_groups import differences, group_runs, notes
     from scena.experiments.stored_run import find_runs, read_run
 
@@ -200,7 +198,15 @@ def _members(path: Path) -> list[Path]:
         raise ScenarioError(f"{path} holds {what}. Name a run, or a folder whose runs differ only in their seed.")
     for line in notes(groups):
         print(line, file=sys.stderr)
-    return [export_of(run.directory) for run in counted[0].runs]
+    return [[export_of(run.directory)] for run in counted[0].runs]
+
+
+def _is_best(directory: Path) -> bool:
+    """Whether an export is that of the best epoch, or a member of an ensemble of such."""
+    from scena.training.directory import read_json
+
+    beside = directory.parent
+    return directory.name == BEST or (is_ensemble(beside) and not read_json(beside / ENSEMBLE_FILE).get("last"))
 
 
 def _best(export: "LoadedExport", model: Any) -> tuple[str | None, str]:

@@ -79,12 +79,12 @@ class Track(Command):
 
 def _send(directory: Path, name: str, service: TrackerServiceParams) -> tuple[str, bool]:
     from scena.experiments.stored_run import FINISHED, read_run
-    from scena.training.trackers.backfill import fill_journal
+    from scena.training.trackers.backfill import complete_journal
     from scena.training.trackers.process import Report, create_sender, only_sender, status_file
 
     service.check_ready()
     run = read_run(directory)
-    fill_journal(directory, run.history, run.scenario, finished=run.status == FINISHED)
+    complete_journal(directory, run.history, run.scenario, finished=run.status == FINISHED)
     os.environ.update(service.environment())
     with only_sender(directory, name, 1.0) as alone:
         if not alone:

@@ -133,6 +133,7 @@ class Cv(ScenarioCommand):
         last = self.options.last
         exports = {fold.name: validation.export(fold, last=last) for fold in validation.folds}
         if not last and any(path.name == EXPORT for path in exports.values()):
+            last = True
             chosen = "is not chosen; the last model of each run is tested"
         opened = [load_export(path, self.scenario) for path in exports.values()]
         results, predicted, evaluator = self._test(validation, opened)
@@ -163,7 +164,7 @@ class Cv(ScenarioCommand):
             self._report(output / REPORT, validation, opened, collected, evaluator, (results, pooled, chosen))
             if self.options.plot is not None:
                 write_plot(self.options.plot, model_figures(collected, evaluator))
-        write_ensemble(output / ENSEMBLE, self.scenario, exports, folds=validation.digest, best_epoch=chosen)
+        write_ensemble(output / ENSEMBLE, self.scenario, exports, folds=validation.digest, best_epoch=chosen, last=last)
         _print(validation, results, summary, pooled)
         print_wrapped(f"The best epoch {chosen}.")
         for what, name in (("Report", REPORT), ("Predictions", OUT_OF_FOLD_FILE), ("Ensemble", ENSEMBLE)):

@@ -7,14 +7,13 @@ import keras
 import numpy as np
 
 from scena.params import to_raw
+from scena.training.trackers.values import MEASURED
 
 if TYPE_CHECKING:
     from scena.model.tensorboard import TensorBoardData
     from scena.training.run import TrainingRun
 
 Kind = Literal["train", "val", "lav"]
-MEASURED: tuple[Kind, ...] = ("val", "lav")
-"""Sources of results other than the training itself; the prefixes of their names."""
 
 
 class TrainerCallback(keras.callbacks.Callback):

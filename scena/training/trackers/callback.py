@@ -9,7 +9,7 @@ from typing import Any
 from scena.model.tensorboard import TensorBoardData
 from scena.params import to_raw
 from scena.storage.code_fingerprints import noted_imports
-from scena.storage.run_layout import BEST, HISTORY_FILE, JOURNAL_FILE, MEDIA, TRACKING
+from scena.storage.run_layout import BEST, HISTORY_FILE, JOURNAL_FILE, MEDIA, REPORT, TRACKING
 from scena.training.callbacks.base import Kind, Tracker
 from scena.training.callbacks.history import HistoryWriter
 from scena.training.directory import read_resumes, run_identity
@@ -104,7 +104,11 @@ class JournalTracker(Tracker):
     def on_exported(self) -> None:
         self._recorder.begin()
         inside = self.run.directory
-        for name, path in ((BEST, self.run.paths.best), (HISTORY_FILE, inside / HISTORY_FILE)):
+        for name, path in (
+            (BEST, self.run.paths.best),
+            (HISTORY_FILE, inside / HISTORY_FILE),
+            (REPORT, inside / REPORT),
+        ):
             if path.exists() and path.is_relative_to(inside):
                 self._recorder.artifact(name, str(path.relative_to(inside)))
         self._recorder.end()

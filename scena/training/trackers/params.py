@@ -101,6 +101,14 @@ class WandbParams(TrackerServiceParams, name="wandb", builds="scena.training.tra
         return {"WANDB_ERROR_REPORTING": "false", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
 
 
+class TrackioParams(TrackerServiceParams, name="trackio", builds="scena.training.trackers.trackio:TrackioService"):
+    """trackio's database on this machine: the folder TRACKIO_DIR, or huggingface/trackio in the user's cache. `trackio show` shows it."""
+
+    package = "trackio"
+
+    project: str | None = param(None, help="the project (default: the scenario's name)")
+
+
 class JournalParams(CallbackParams, abstract=True, builds=".callback:JournalTracker"):
     """Writes the journal from which services are sent to. Part of every training with such a tracker."""
 

@@ -106,12 +106,19 @@ class Recorder:
             if step >= line.last and not line.holds(values, step):
                 self._write(Points(self.current, step, _now(), {key: to_number(v) for key, v in values.items()}))
 
-    def data(self, key: str, kind: str, step: int, write: Callable[[int], tuple[str, str]]) -> None:
+    def data(
+        self, key: str, kind: str, step: int, write: Callable[[int], tuple[str, str]], time: int | None = None
+    ) -> None:
         """Records something to look at, unless it is known; `write` stores it for a branch and returns its file's name and checksum."""
         with self._lock:
             self._choose({}, step)
             if (key, step) not in self._lines[self.current].data:
-                self._write(Data(self.current, step, _now(), key, kind, *write(self.current)))
+                self._write(Data(self.current, step, time or _now(), key, kind, *write(self.current)))
+
+    def select_last(self) -> None:
+        """Continues the branch that was written last, whatever a checkpoint says."""
+        with self._lock:
+            self.current = max(self._lines, key=lambda number: (self._lines[number].ended >= 0, number), default=0)
 
     def tags(self, tags: dict[str, str]) -> None:
         """Records facts, unless they are known."""

@@ -1,9 +1,11 @@
 """Parameters and histories in the form that trackers take: flat names and numbers."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 NOT_TRACKED = ("epoch", "step", "seconds")
+MEASURED: tuple[Literal["val", "lav"], ...] = ("val", "lav")
+"""Sources of results other than the training itself; the prefixes of their names."""
 
 
 def flat_values(raw: Any, path: str = "") -> dict[str, Any]:
@@ -29,4 +31,4 @@ def from_history(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, float],
 def tracked_name(name: str) -> str:
     """The name of a column of the history in a tracker: `val_loss` is `val/loss`, `loss` is `train/loss`."""
     kind, _, rest = name.partition("_")
-    return f"{kind}/{rest}" if kind in ("val", "lav") and rest else f"train/{name}"
+    return f"{kind}/{rest}" if kind in MEASURED and rest else f"train/{name}"

@@ -34,7 +34,7 @@ class WandbService(TrackerService):
         for name in ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):  # nothing in the user's home
             os.environ.setdefault(name, str(self.directory))
         self._live: tuple[str, Any] | None = None
-        self._ended = False
+        self._ended: set[str] = set()
         self._shown: dict[str, set[tuple[str, int]]] = {}
         """Images and texts by run, key and step."""
         self._artifacts: dict[str, set[str]] = {}
@@ -56,6 +56,7 @@ class WandbService(TrackerService):
         return held
 
     def send(self, run: TrackerRun, points: list[Point]) -> None:
+        self._ended.discard(run.identity)
         for (step, when), group in groupby(points, lambda point: (point.step, point.time)):
             values: dict[str, Any] = {point.key: point.value for point in group}
             self._run(run).log({**values, "_timestamp": when / 1000}, step=step)
@@ -80,7 +81,7 @@ class WandbService(TrackerService):
     def end(self, run: TrackerRun, time: int) -> None:
         if not self._files(run.identity):
             self._run(run)
-        self._ended = True
+        self._ended.add(run.identity)
 
     def url(self, run: TrackerRun) -> str | None:
         return f"upload it with: wandb sync {self.directory / 'wandb'}"
@@ -118,14 +119,14 @@ class WandbService(TrackerService):
                     x_disable_stats=True,  # they would be those of the sender
                 ),
             )
-            self._live, self._ended = (run.identity, made), False
+            self._live = run.identity, made
         return self._live[1]
 
     def _finish(self) -> None:
         """Writes the file of this process to its end."""
         live, self._live = self._live, None
         if live is not None:
-            live[1].finish(exit_code=0 if self._ended else 1)
+            live[1].finish(exit_code=0 if live[0] in self._ended else 1)
 
     def _files(self, identity: str) -> list[Path]:
         return sorted(self.directory.glob(f"wandb/offline-run-*-{identity}/run-{identity}.wandb"))
