@@ -123,6 +123,27 @@ def test_a_pruner_cannot_judge_several_seeds(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.long
+def test_a_sheet_over_seeds_is_trained_and_grouped(tmp_path: Path) -> None:
+    (tmp_path / "runs.yaml").write_text(
+        "runs:\n"
+        + "".join(
+            f"- {{id: u{n}, script: scena train tests.toy --trainer.epochs 1 --model.units {n}}}\n" for n in (2, 3)
+        )
+    )
+    command = "experiment runs.yaml --seeds 2 --cpus 2"
+    done = scena(command, tmp_path)
+    second = derived_seeds(0, 2)[1]
+    names = [f"u{units}-seed-{seed}" for units in (2, 3) for seed in (0, second)]
+    found = {path.name: read_history(path) for path in (tmp_path / "runs.runs/runs").iterdir()}
+    assert sorted(found) == sorted(names) and "4 runs: 4 done." in done.stderr
+    assert found[names[0]][-1]["loss"] != found[names[1]][-1]["loss"]
+    assert "(2 groups of 4 runs)" in done.stdout
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs.runs/runs/*/history.csv")}
+    scena(command, tmp_path)  # nothing is left to do
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+@pytest.mark.long
 def test_a_training_over_seeds_that_is_killed_goes_on(tmp_path: Path) -> None:
     command = "train tests.toy --seeds 2 --trainer.epochs 3 --trainer.random_seed 5 --trainer.output_dir out"
     second = derived_seeds(5, 2)[1]

@@ -63,7 +63,7 @@ def test_kills_of_a_tracked_training(zygote: Zygote, expected: dict[str, Any], t
         assert found[part] == value, part
 
 
-@pytest.mark.parametrize("server", ["up", "down"])
+@pytest.mark.parametrize("server", [pytest.param("up", marks=pytest.mark.long), "down"])
 def test_services_leave_weights_and_history_as_they_are(
     zygote: Zygote, expected: dict[str, Any], tmp_path: Path, server: str
 ) -> None:
@@ -71,8 +71,7 @@ def test_services_leave_weights_and_history_as_they_are(
     run, log, rest = tmp_path / "run", tmp_path / "log", MlflowRest().start()
     if server == "down":
         rest.stop()
-    names = ["mlflow", "wandb"] if server == "up" else ["mlflow"]
-    words = [*FLAGS, "--tracker", *names, "--tracker.mlflow.uri", rest.uri]
+    words = [*FLAGS, "--tracker", "mlflow", "wandb", "--tracker.mlflow.uri", rest.uri]
     assert zygote.run("train", SCENARIO, "--trainer.output_dir", run, *words, log=log) == 0, log.read_text()
     found = fingerprint(run)
     found["state"]["callbacks"].pop("JournalTracker")
@@ -83,7 +82,7 @@ def test_services_leave_weights_and_history_as_they_are(
         return
     identity = json.loads((run / "trainer_params.json").read_text())["run"]
     until = time.monotonic() + 300
-    while not all(_ended(run / "tracking" / f"{name}.json") for name in names):
+    while not all(_ended(run / "tracking" / f"{name}.json") for name in ("mlflow", "wandb")):
         assert time.monotonic() < until, log.read_text()
         time.sleep(0.2)
     rest.stop()

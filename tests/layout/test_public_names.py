@@ -52,7 +52,8 @@ for module_name in sys.argv[1:]:
             undocumented.append(f"{module_name}.{name}")
 
 for cls in subclasses(Params):
-    if cls.__module__.split(".")[0] in ("scena", "examples") and cls.__builds__:
+    elsewhere = (cls.__builds__ or "").partition(":")[0] in %r
+    if cls.__module__.split(".")[0] in ("scena", "examples") and cls.__builds__ and not elsewhere:
         try:
             assert inspect.isclass(cls.implementation())
         except Exception as error:
@@ -60,11 +61,13 @@ for cls in subclasses(Params):
 
 print(json.dumps({"undocumented": undocumented, "unresolved": unresolved}))
 """
+ELSEWHERE = ["scena.training.trackers.trackio"]
+"""Needs packages that the environment of the tests does not have; test_trackio.py imports it in one of its own."""
 
 
 def test_everything_public_has_a_docstring_and_every_builds_names_a_class() -> None:
     modules = [module_name(path) for path in python_files("scena", "examples") if path.stem != "__main__"]
-    command = [sys.executable, "-c", PROBE, *modules]
+    command = [sys.executable, "-c", PROBE % ELSEWHERE, *(name for name in modules if name not in ELSEWHERE)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {"undocumented": [], "unresolved": []}

@@ -22,7 +22,7 @@ def test_there_is_a_lock_for_each_group() -> None:
 def test_a_lock_holds_exact_pins_and_no_index(group: str) -> None:
     lines = (ROOT / "requirements" / f"{group}.txt").read_text().splitlines()
     assert lines[0].startswith("#") and "make lock" in lines[0]
-    assert not [line for line in lines[1:] if not re.fullmatch(r"[a-z0-9-]+==[\w.+!]+( ; [\w.'<>!= ]+)?", line)]
+    assert not [line for line in lines[1:] if not re.fullmatch(r"[a-z0-9-]+==[\w.+!]+( ; [\w.'<>!= ()]+)?", line)]
 
 
 def test_a_package_has_the_same_version_in_all_locks_of_an_environment() -> None:

@@ -122,6 +122,16 @@ def test_a_training_goes_on_from_its_checkpoint_on_another_node(cluster: TwoNode
     assert len(values[0]) == 401 and values[0] == values[1], "the lost node left no trace in the results"
 
 
+def test_a_cross_validation_and_seeds_run_on_the_cluster(cluster: TwoNodes, tmp_path: Path) -> None:
+    where = f"--trainer.epochs 1 --cluster ray://{cluster.address}"
+    done = scena(f"cv tests.toy --folds 2 --data.count 20 --output folds {where}", tmp_path)
+    results = json.loads((tmp_path / "folds" / "results.json").read_text())
+    assert list(results["folds"]) == ["fold-1", "fold-2"] and "on ray" in done.stderr
+    assert (tmp_path / "folds" / "ensemble" / "ensemble.json").is_file()
+    done = scena(f"train tests.toy --seeds 2 --trainer.output_dir seeds {where}", tmp_path)
+    assert "2 runs: 2 done." in done.stderr and "(1 group of 2 runs)" in done.stdout
+
+
 def test_ctrl_c_stops_a_search_and_it_goes_on(cluster: TwoNodes, tmp_path: Path) -> None:
     command = (
         f"tune tests.toy --search model.units=2,3 --sampler grid --direction max --output out --trainer.epochs 150 "

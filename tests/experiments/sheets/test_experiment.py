@@ -1,5 +1,6 @@
 """`scena experiment` on the real program: stand-in scripts for scheduling and faults, the toy scenario for resuming."""
 
+import contextlib
 import csv
 import json
 import os
@@ -52,6 +53,16 @@ def events(folder: Path, kind: str) -> list[str]:
     path = folder / "events"
     lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
     return [words[1] for words in lines if words[0] == kind]
+
+
+def signal_run(folder: Path, run: str, number: int) -> None:
+    """Sends a signal to the processes of a run of this test."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"SCENA_RUN_ID={run}\0".encode() in path.read_bytes() and os.readlink(path.parent / "cwd") == str(
+                folder
+            ):
+                os.kill(int(path.parent.name), number)
 
 
 def test_a_crashed_run_is_reported_and_the_others_go_on(folder: Path) -> None:
@@ -170,12 +181,7 @@ def test_a_run_that_outlived_its_scheduler_is_waited_for_and_not_started_twice(f
     wait_for(lambda: events(folder, "end") == ["2"])
     time.sleep(1)
     assert process.poll() is None and events(folder, "start") == ["1", "2"]
-    for path in Path("/proc").glob("[0-9]*/environ"):  # ends it: it is this test's own
-        try:
-            if b"SCENA_RUN_ID=1" in path.read_bytes() and os.readlink(path.parent / "cwd") == str(folder):
-                os.kill(int(path.parent.name), signal.SIGKILL)
-        except OSError:
-            continue
+    signal_run(folder, "1", signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0 and said.count("Run 1: waiting for its earlier process, which still runs") == 1
     assert events(folder, "start") == ["1", "2", "1"]
@@ -240,8 +246,13 @@ def test_trainings_are_resumed_and_results_go_to_a_new_sheet(folder: Path) -> No
     book.save(folder / "runs.xlsx")
     process = start("experiment runs.xlsx", folder)
     history = folder / "runs.runs/runs/1/history.csv"
-    wait_for(lambda: history.exists() and len(history.read_text().splitlines()) > 3, 120)
-    assert stop(process)[0] == 130
+    wait_for(lambda: history.exists() and len(history.read_text().splitlines()) > 3, 300)
+    signal_run(folder, "1", signal.SIGSTOP)  # on a busy machine it could end before the scheduler hears of Ctrl-C
+    process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    signal_run(folder, "1", signal.SIGCONT)
+    process.communicate(timeout=300)
+    assert process.returncode == 130
     before = len(history.read_text().splitlines()) - 1
     assert 3 <= before < 120 and not (folder / "runs.runs/runs/2").exists()
     plan = scena("experiment runs.xlsx --dry_run", folder).stdout.splitlines()

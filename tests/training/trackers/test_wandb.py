@@ -9,8 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from scena.model.tensorboard import ImageData, TextData
+from scena.training.trackers.media import store_data
 from scena.training.trackers.params import WandbParams
 from scena.training.trackers.recorder import Recorder
 
@@ -60,7 +63,7 @@ def history(folder: Path) -> list[list[tuple[str, int, Any]]]:
 
 
 def check(folder: Path) -> int:
-    files = history(folder)
+    files = [[each for each in file if isinstance(each[2], float)] for file in history(folder)]
     together = [each for file in files for each in file]
     assert sorted(together) == sorted(VALUES), "a value is missing, differs, or is there twice"
     for file in files:
@@ -78,18 +81,29 @@ def test_offline_files_hold_each_value_once(tmp_path: Path) -> None:
             killed.kill()  # at once, so W&B has not written all that it was given
             assert killed.wait() == -signal.SIGKILL
             killed.communicate()
+    image, text = ImageData(np.full((2, 3, 3), 7, np.uint8)), TextData("three **errors**")
+    media = tmp_path / "media"
+    recorder.data("val/errors", "image", 8, lambda branch: store_data(image, media, "e", 8, branch))
+    recorder.data("val/note", "text", 8, lambda branch: store_data(text, media, "n", 8, branch))
     recorder.end()
-    ended = start(tmp_path, "end")
-    assert ended.communicate()[0] == "sent\n" and ended.returncode == 0
+    for _ in range(2):  # the second one finds nothing to do
+        ended = start(tmp_path, "end")
+        assert ended.communicate()[0] == "sent\n" and ended.returncode == 0
     assert check(tmp_path) == 2
+    (shown, note) = [each for file in history(tmp_path) for each in file if not isinstance(each[2], float)]
+    assert shown[:2] == ("val/errors", 8) and shown[2]["_type"] == "image-file"
+    (stored,) = tmp_path.glob(f"wandb/wandb/offline-run-*/files/{shown[2]['path']}")
+    assert stored.read_bytes() == (media / "0-8-e.0.png").read_bytes()
+    assert note == ("val/note", 8, "three **errors**")
     assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.long
-def test_twenty_kills_of_the_sender(tmp_path: Path) -> None:
+def test_kills_of_the_sender(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "journal", "abc", "module:Scenario", "first", lambda: {"lr": 0.1})
-    for number in range(20):
-        for key, step, value in VALUES[: number + 1]:
+    killings = 8
+    for number in range(killings):
+        for key, step, value in VALUES[: 2 * number + 2]:
             recorder.points({key: value}, step)
         killed = start(tmp_path, "wait")
         if number % 2:
@@ -97,6 +111,7 @@ def test_twenty_kills_of_the_sender(tmp_path: Path) -> None:
         time.sleep(0.3 * (number % 7))
         killed.kill()
         killed.communicate()
+    print(f"{killings} kills")
     ended = start(tmp_path, "end")
     assert ended.communicate()[0] == "sent\n" and ended.returncode == 0
     check(tmp_path)
