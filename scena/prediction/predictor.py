@@ -71,14 +71,15 @@ class Predictor:
     def predict_raw(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Predicts samples as a generator would hand them out.
 
-        A list of at most a batch takes the short way: no pipeline is set up, so a single sample costs little more than the model itself.
-        An iterator is read as it is asked for, batch by batch.
+        A list takes the short way if it is at most a batch, or if a runtime runs samples that nothing has to process: no pipeline is set up,
+        and no thread prepares the next batch, so that it costs little more than the model itself. An iterator is read as it is asked for,
+        batch by batch.
         """
-        direct = self._direct[self.mode]
-        if isinstance(samples, Sequence) and self.params.pipeline.on_error == "raise" and direct.maps_before:
-            count = min(len(samples), self.params.pipeline.limit or len(samples))
-            if 0 < count <= self.params.pipeline.batch_size:
-                return self._post_processed(self._predicted_directly(samples[:count]), self.mode)
+        direct, pipeline = self._direct[self.mode], self.params.pipeline
+        if isinstance(samples, Sequence) and pipeline.on_error == "raise" and direct.maps_before:
+            count = min(len(samples), pipeline.limit or len(samples))
+            if 0 < count <= pipeline.batch_size or (count and self._is_plain):
+                return self._post_processed(self._predicted_directly(samples, count), self.mode)
         return self.predict_pipeline(self.create_pipeline(samples), ahead=isinstance(samples, Sequence))
 
     def predict_sample(self, sample: Sample) -> Sample:
@@ -167,9 +168,21 @@ class Predictor:
         pipeline = self.params.pipeline.replace(limit_from_start=True)
         return self.built.data.create_pipeline(self.mode, pipeline, source)
 
-    def _predicted_directly(self, samples: Sequence[Sample]) -> Iterator[Sample]:
-        batch = self._direct[self.mode].batch(samples)
-        yield from batch.samples(self.predict_batch(batch))
+    @property
+    def _is_plain(self) -> bool:
+        """Whether samples only have to be batched, in their order, for a runtime that computes in the calling thread."""
+        pipeline = self.params.pipeline
+        batches = not pipeline.bucket_boundaries and not pipeline.batch_drop_remainder
+        return isinstance(self.built, UnbuiltModel) and batches and not self._direct[self.mode].pre_processes
+
+    def _predicted_directly(self, samples: Sequence[Sample], count: int) -> Iterator[Sample]:
+        direct, size = self._direct[self.mode], self.params.pipeline.batch_size
+
+        def predicted(first: int) -> list[Sample]:
+            batch = direct.batch(samples[first : min(first + size, count)], first)
+            return list(batch.samples(self.predict_batch(batch)))
+
+        return chain.from_iterable(map(predicted, range(0, count, size)))
 
     def _post_processed(self, samples: Iterator[Sample], mode: PipelineMode) -> Iterator[Sample]:
         direct = self._direct.get(mode) or self._direct.setdefault(mode, DirectPath(self.data, mode))
@@ -220,13 +233,19 @@ class DirectPath:
         self._keys = self._collator.keys()
         self._local = threading.local()
 
-    def batch(self, samples: Sequence[Sample]) -> Batch:
-        """The pre-processed samples as one batch."""
-        steps, random = self._tools("pre")
-        processed = []
-        for index, sample in enumerate(samples):
+    @property
+    def pre_processes(self) -> bool:
+        """Whether there is anything to do before samples are batched."""
+        return bool(self._pre)
+
+    def batch(self, samples: Sequence[Sample], first: int = 0) -> Batch:
+        """The pre-processed samples as one batch; `first` is the index of the first one."""
+        for index, sample in enumerate(samples, first):
             sample.index = index
-            processed.append(apply_steps(steps, sample, random, index, 0) if steps else sample)
+        processed = samples
+        if self._pre:
+            steps, random = self._tools("pre")
+            processed = [apply_steps(steps, sample, random, first + row, 0) for row, sample in enumerate(samples)]
         alone = len(processed) == 1
         arrays = self._collator.collate_one(processed[0]) if alone else self._collator.collate(processed)
         inputs, targets = split(self._keys, arrays)
@@ -239,9 +258,11 @@ class DirectPath:
 
     def finish(self, sample: Sample, index: int) -> Sample:
         """One sample after post-processing."""
-        steps, random = self._tools("post")
         sample.index = index
-        return apply_steps(steps, sample, random, index, 0) if steps else sample
+        if not self._post:
+            return sample
+        steps, random = self._tools("post")
+        return apply_steps(steps, sample, random, index, 0)
 
     def _tools(self, stage: str) -> tuple[list[MappingStep], SampleRandom]:
         """The steps of a stage and their random numbers, which depend on the index of a sample only."""

@@ -132,14 +132,14 @@ def test_one_sample_at_a_time_creates_and_traces_nothing(texts: Path) -> None:
     assert predictor.engine._call.experimental_get_tracing_count() == 1
 
 
-def test_one_sample_takes_less_than_five_milliseconds(exports: list[Path]) -> None:
+def test_one_sample_takes_less_than_five_milliseconds_of_cpu_time(exports: list[Path]) -> None:
     predictor = ToyScenario.create_predictor(exports[0])
     sample = Sample(inputs={"x": np.zeros(8, "float32")})
     times = []
     for _ in range(200):
-        started = time.perf_counter()
+        started = time.process_time()
         predictor.predict_sample(sample)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     assert sorted(times)[len(times) // 4] < 0.005  # the quarter that was least disturbed by other programs
 
 

@@ -21,6 +21,7 @@ from scena import PredictorParams, Sample, load_digits
 from scena.backends.params import DeviceParams
 from scena.commands.main import main
 from scena.data.params import DataPipelineParams
+from scena.data.sample import Batch, Cursor
 from scena.errors import DataError, ScenarioError
 from scena.evaluation.params import LAVParams
 from scena.prediction.converted import read_converted
@@ -84,6 +85,28 @@ def test_a_runtime_may_be_called_from_several_threads(digits: Path, runtime: str
         together = list(threads.map(lambda sample: predictor.predict_sample(sample).outputs["pred"], samples))
     for number, found in enumerate(together):
         np.testing.assert_array_equal(found, alone[number % 3])
+
+
+def test_a_long_list_is_predicted_as_a_stream_is(digits: Path) -> None:
+    pixels, classes = (part[:40] for part in load_digits("digits", "test"))
+    pairs = list(zip(pixels, classes, strict=True))
+    samples = [Sample({"img": image}, {"gt": np.uint8(digit)}, meta=digit) for image, digit in pairs]
+    params = PredictorParams(pipeline=DataPipelineParams(batch_size=16, limit=38), include_targets=True)
+    predictor = TutorialScenario.create_predictor(digits / "model1", params, runtime="onnx")
+    listed, streamed = list(predictor.predict_raw(samples)), list(predictor.predict_raw(iter(samples)))
+    assert [sample.index for sample in listed] == [sample.index for sample in streamed] == list(range(38))
+    for one, other, given in zip(listed, streamed, samples, strict=False):
+        assert one.meta == other.meta == given.meta and one.targets == other.targets == given.targets
+        np.testing.assert_array_equal(one.inputs["img"], given.inputs["img"])
+        assert list(one.outputs) == list(other.outputs)
+        for name, value in one.outputs.items():
+            np.testing.assert_array_equal(value, other.outputs[name])
+    wrong = Sample({"img": pixels[0][:5]}, {"gt": np.uint8(0)})
+    with pytest.raises(DataError, match=r"inputs\['img'\] of sample 37"):
+        list(predictor.predict_raw([*samples[:37], wrong]))
+    batch = Batch({"img": pixels[:3]}, {}, [], 3, Cursor())
+    with pytest.raises(IndexError, match="'pred' has 2 rows for 3 samples"):
+        list(batch.samples({"pred": np.zeros((2, 10))}))
 
 
 WITHOUT_KERAS = """

@@ -66,6 +66,9 @@ class Collator:
             if type(value) is np.ndarray and value.dtype is dtype and value.shape == shape:  # nothing to convert
                 column.append(value)
                 continue
+            if isinstance(value, np.generic) and value.dtype is dtype and not shape:
+                column.append(value)  # type: ignore[arg-type]
+                continue
             try:
                 column.append(spec.conform(value))
             except (ValueError, OverflowError) as error:
