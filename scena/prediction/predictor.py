@@ -71,9 +71,9 @@ class Predictor:
     def predict_raw(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Predicts samples as a generator would hand them out.
 
-        A list takes the short way if it is at most a batch, or if a runtime runs samples that nothing has to process: no pipeline is set up,
-        and no thread prepares the next batch, so that it costs little more than the model itself. An iterator is read as it is asked for,
-        batch by batch.
+        A list takes the short way if it is at most a batch, or if a runtime runs samples that nothing has to process: no pipeline is
+        set up, and no thread prepares the next batch, so that it costs little more than the model itself. An iterator is read as it is
+        asked for, batch by batch.
         """
         direct, pipeline = self._direct[self.mode], self.params.pipeline
         if isinstance(samples, Sequence) and pipeline.on_error == "raise" and direct.maps_before:
