@@ -35,7 +35,7 @@ class DamagedFileError(ScenaError, ValueError):
     """A file is not what was written."""
 
 
-class _Manifest(msgspec.Struct):
+class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     crc32c: dict[str, list[str]]
     """By the path inside the directory: the checksum of the file, then that of the file it replaced."""

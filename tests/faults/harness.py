@@ -46,10 +46,11 @@ def kill_until_finished(
     rng: random.Random,
     kills: int,
     resume_flags: Callable[[], list[str]] = list,
+    scenario: str = SCENARIO,
 ) -> Counter[str]:
     """Runs a training that is killed at random moments and resumed until it ends; returns how often it was killed, and when."""
     log = directory.with_suffix(".log")
-    start = ["train", SCENARIO, "--trainer.output_dir", str(directory), *flags]
+    start = ["train", scenario, "--trainer.output_dir", str(directory), *flags]
     child = zygote.start(*start, log=log)
     done: Counter[str] = Counter()
     while True:

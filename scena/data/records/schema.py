@@ -65,7 +65,7 @@ class Schema:
             raise DataError(f"{file}: {error}") from None
         except RecursionError:
             raise DataError(f"{file} is nested too deeply.") from None
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise DataError(f"{file} is no schema: {type(error).__name__}: {error}.") from None
 
     @classmethod
