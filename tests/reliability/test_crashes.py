@@ -18,7 +18,8 @@ def run(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("crashes")
     kills, compared = crash_and_check(zygote, folder, seed=4, kills=2)
     assert kills >= 1
-    assert compared["samples"] == 6 * 44 and compared["values"] == compared["points"] == 18
+    assert compared["samples"] == 6 * 44
+    assert compared["points"] >= compared["values"] == 18  # the load of the machine is among the points
     return folder / "run"
 
 
@@ -61,7 +62,7 @@ def point_twice(run: Path) -> None:
     [
         (lost_sample, "more or less than once"),
         (other_seed, "more or less than once|in another order"),
-        (other_loss, "TensorBoard has another"),
+        (other_loss, "(TensorBoard|the journal) has another"),
         (event_twice, "twice"),
         (point_twice, "the journal has .* twice"),
     ],
