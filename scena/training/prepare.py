@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
 
 from scena.backends.base import backend
 from scena.data.sources.fold import FoldSource
@@ -66,6 +67,7 @@ def prepare_run(
     all_layers = Layers(built.root, model)
     if layers is None:
         scenario.initialise(built, params)
+        check_initialised(built.root)
         if params.warmstart.model is not None:
             starter = params.warmstart.create(scenario)
             starter.apply(built.root.weights)
@@ -193,6 +195,20 @@ def create_average(params: TrainerParams[Any, Any], steps_per_epoch: int | None)
 def automatic_decay(updates: int) -> float:
     """The decay whose average spans about a tenth of all updates of the weights."""
     return min(1 - 1 / max(SHARE * updates, 1.0), SLOWEST)
+
+
+def check_initialised(root: keras.layers.Layer) -> None:
+    """Refuses weights that are not finite before the first step.
+
+    `Normalization` that was adapted to a column with a NaN has a mean that is NaN: a graph that replaces missing values by 0 would then
+    ignore the whole column without a word.
+    """
+    for weight in root.weights:
+        if "float" in weight.dtype and not np.isfinite(keras.ops.convert_to_numpy(weight)).all():
+            raise TrainingError(
+                f"The weight {weight.path} is not finite before the first step. If `initialise` adapts a layer to data, leave missing "
+                "values out there: np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows)."
+            )
 
 
 def freeze_layers(root: keras.layers.Layer, scope: str) -> list[str]:

@@ -15,6 +15,7 @@ from scena.data.params import PipelineMode
 from scena.errors import DataError, EmptyDataError, ModelError, ScenaError, TrainingError
 from scena.training.params import BestBy
 from scena.training.pipelines import TrainerPipelineParams
+from scena.training.prepare import check_initialised
 from scena.training.trigger import Trigger
 from tests.toy.data import Halves
 from tests.toy.model import ToyGraph, ToyModel
@@ -301,3 +302,12 @@ def test_a_graph_that_cannot_be_built_is_one_line(monkeypatch: pytest.MonkeyPatc
     text = str(error.value)
     assert text.startswith("BrokenGraph cannot be built at test_sanity.py:") and "\n" not in text
     assert reason in text and "--scenario.debug_graph_construction runs it on real data" in text
+
+
+def test_a_layer_that_was_adapted_to_missing_values_is_refused() -> None:
+    """Its mean is NaN, and a graph that replaces NaN by 0 would ignore the column."""
+    layer = keras.layers.Normalization(name="scale")
+    layer.adapt(np.array([[1.0, 2.0], [np.nan, 3.0], [3.0, 4.0]]))
+    with pytest.raises(TrainingError, match=r"scale/mean is not finite before the first step.*np\.nanmean"):
+        check_initialised(layer)
+    check_initialised(keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(2)]))

@@ -86,6 +86,10 @@ class Lav(ModelCommand):
         check_file("--json", options.json)
         check_file("--dump", options.dump)
         check_plot(options.plot)
+        if options.report is not None:
+            from scena.plots import new_figure
+
+            new_figure()  # raises at once if matplotlib is missing
         try_data(source, PipelineMode.EVALUATION, params.device)
         self.start_for(params)
         own_data = source == self.pipelines.val_gen()
@@ -120,9 +124,7 @@ class Lav(ModelCommand):
 
 def _new_report(directory: Path, exports: "list[LoadedExport]", source: DataGeneratorParams) -> "Report":
     from scena.evaluation.report.page import Report
-    from scena.plots import new_figure
 
-    new_figure()  # raises at once if matplotlib is missing
     make_folder("--report", directory)
     scenario = type(exports[0].scenario)
     facts = model_facts(exports, Data=type(source).__name__.removesuffix("Params"))

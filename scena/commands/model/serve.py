@@ -1,6 +1,7 @@
 """`scena serve MODEL…`: an exported model as an HTTP service."""
 
 import re
+import sys
 from typing import Any
 
 from scena.backends.params import DeviceParams
@@ -41,6 +42,7 @@ class Serve(ModelCommand):
         predicting = self.scenario.predictor_params(
             pipeline=pipeline, device=self.params.device, runtime=self.params.runtime
         )
+        print(f"Loading {', '.join(str(export.directory) for export in self.exports)} …", file=sys.stderr, flush=True)
         self.start_for(predicting)
         try:
             from scena.prediction.serving.server import serve

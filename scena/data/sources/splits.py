@@ -17,6 +17,17 @@ from scena.errors import DataError
 
 logger = logging.getLogger("scena.data")
 
+
+_told: set[str] = set()
+
+
+def _tell_once(text: str) -> None:
+    """A source may be opened several times in one process."""
+    if logger.isEnabledFor(logging.INFO) and text not in _told:
+        _told.add(text)
+        logger.info("%s", text)
+
+
 TRAIN_NAMES = ("train", "training", "all")
 VALIDATION_NAMES = ("validation", "val", "valid", "dev")
 TEST_NAMES = ("test", "testing", "evaluation", "eval")
@@ -153,11 +164,11 @@ class Splits:
         if free < total:
             logger.warning("%s: %d of the %d validation samples are trained on.", self.name, total - free, total)
         elif automatic and self.validation is None:
-            logger.info(
-                "%s has no validation split: %d of the %d samples of %s are kept for it (seed %d) and not trained on. "
-                "A .split flag with %s reads all of them.",
-                self.name, total, self.counts[validation[0][0]], self.train, self.seed, self.train,
-            )  # fmt: skip
+            count = self.counts[validation[0][0]]
+            of = f"the {count} samples of {self.train}" if len(self.counts) > 1 else f"its {count} samples"
+            _tell_once(
+                f"{self.name} has no validation split: {total} of {of} are kept for validation (seed {self.seed}) and not trained on."
+            )
 
     def _terms(self, text: str, known_only: bool = False) -> list[_Term]:
         terms = [self._term(part.strip()) for part in text.split("+")]

@@ -147,7 +147,10 @@ class SanityCheck:
     def _check_finite(self, batch: Batch, loss: float, where: str) -> None:
         found = not_finite(batch)
         if found and not math.isfinite(loss) and self._run.params.stop_on_nan:
-            raise TrainingError(f"The {where} data is not finite: {found}.")
+            raise TrainingError(
+                f"The {where} data is not finite: {found}. The model does not handle it: the loss is not finite either. Replace missing "
+                "values in the data or in the graph, and leave them out when a layer is adapted."
+            )
         if found:
             logger.warning(NOT_FINITE, where, found)
 

@@ -22,11 +22,19 @@ from scena.data.sources.params import (
     NamedDataSetParams,
     try_source,
 )
-from scena.data.sources.splits import Splits
+from scena.data.sources.splits import Splits, _told
 from scena.training.pipelines import ImagePipelines
 from tests.data.image.pictures import class_folders, picture
 
 TRAINING, EVALUATION = PipelineMode.TRAINING, PipelineMode.EVALUATION
+
+
+@pytest.fixture(autouse=True)
+def nothing_told() -> None:
+    """What other tests of this process have logged is logged again."""
+    _told.clear()
+
+
 COUNTS = {"train": 200, "test": 30}
 
 
@@ -58,7 +66,8 @@ def test_a_seeded_tenth_is_kept_for_validation(caplog: pytest.LogCaptureFixture)
     with caplog.at_level("INFO", "scena.data"):
         ((_, validation),) = places(None, EVALUATION)
     assert (
-        "no validation split: 20 of the 200 samples of train are kept for it (seed 0) and not trained on" in caplog.text
+        "no validation split: 20 of the 200 samples of train are kept for validation (seed 0) and not trained on"
+        in caplog.text
     )
     ((_, train),) = places(None, TRAINING)
     assert sorted(train + validation) == list(range(200))
@@ -140,7 +149,8 @@ def test_a_source_is_tried_in_silence(tmp_path: Path, caplog: pytest.LogCaptureF
     try_source(source, EVALUATION)
     assert not caplog.records
     source.create(EVALUATION)
-    assert "flowers has no validation split" in caplog.text
+    source.create(EVALUATION)
+    assert caplog.text.count("flowers has no validation split: 2 of its 24 samples are kept for validation") == 1
 
 
 def test_a_training_with_a_named_split_validates_on_other_samples(tmp_path: Path) -> None:
