@@ -206,6 +206,9 @@ def test_a_missing_runtime_says_how_to_add_it(
     capsys.readouterr()
     assert main(command) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["adapt", str(toy), *TOY, "--out", str(tmp_path / "new"), "--model.l2", "0.5"]) == 0
+    line = f"Converted models are not copied. Add them with: scena export {tmp_path / 'new'} --format onnx"
+    assert capsys.readouterr().out.splitlines()[-1] == line and not read_converted(tmp_path / "new")
 
 
 def test_a_model_of_other_weights_is_not_used(model: Path, digits: Path) -> None:

@@ -29,7 +29,12 @@ class Adapt(ModelCommand):
     def run(self) -> None:
         make_folder("--out", self.options.out.parent)
         self.start()
+        from scena.prediction.converted import read_converted
         from scena.scenario.exporting import adapt
 
         adapt(self.exports[0], self.params.scenario, self.options.out)
         print(f"Wrote {self.options.out}")
+        formats = {model.format for model in read_converted(self.exports[0].directory).values()}
+        if formats:  # they were verified with the old parameters
+            names = " ".join(sorted(formats))
+            print(f"Converted models are not copied. Add them with: scena export {self.options.out} --format {names}")
