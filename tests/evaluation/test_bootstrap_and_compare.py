@@ -16,6 +16,7 @@ from scena.evaluation.statistics.bootstrap import mean_intervals
 from scena.evaluation.statistics.claims import Comparison, claims
 from scena.evaluation.statistics.paired import mcnemar, paired_bootstrap
 from scena.evaluation.statistics.student import difference
+from scena.scenario.ensemble import write_ensemble
 from tests.evaluation.exporting import export
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
@@ -95,6 +96,17 @@ def test_two_models_are_compared_on_their_samples(
     text = " ".join(found["claims"])
     assert "Another seed could turn it around" in text and "2 results were tested. The claim is about acc only" in text
     assert b"<svg" in plot.read_bytes()
+
+
+def test_an_ensemble_is_compared_by_its_votes(exports: list[Path], tmp_path: Path) -> None:
+    ensemble, file = tmp_path / "ensemble", tmp_path / "compare.json"
+    write_ensemble(ensemble, ToyScenario, {"one": exports[0], "two": exports[1]})
+    assert main(["compare", str(ensemble), str(exports[0]), "--data.count", "40", "--json", str(file)]) == 0
+    found = json.loads(file.read_text())
+    assert found["runs"] == [1, 1] and found["mcnemar"]["samples"] == 40
+    results = ToyScenario.create_multi_lav(exports).run(HalvesParams(count=40))
+    assert found["results"]["loss"]["a"] == pytest.approx(results["voted"]["loss"], rel=1e-5)
+    assert found["results"]["loss"]["b"] == pytest.approx(results[str(exports[0])]["loss"], rel=1e-5)
 
 
 def test_models_that_were_validated_on_other_data_are_not_paired(

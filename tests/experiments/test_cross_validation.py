@@ -89,20 +89,6 @@ def test_the_ensemble_is_used_like_an_export(done: tuple[Path, str], tmp_path: P
         members(moved)
 
 
-def test_an_ensemble_is_compared_by_its_votes(done: tuple[Path, str], tmp_path: Path) -> None:
-    ensemble, single = done[0] / "ensemble", done[0] / "runs" / "fold-1" / "best"
-    file, voted = tmp_path / "compare.json", tmp_path / "lav.json"
-    words = ["--data.count", "40", "--json"]
-    assert main(["compare", str(ensemble), str(single), *words, str(file)]) == 0
-    found = json.loads(file.read_text())
-    assert main(["lav", str(ensemble), *words, str(voted)]) == 0
-    results = json.loads(voted.read_text())
-    assert found["runs"] == [1, 1] and found["mcnemar"]["samples"] == 40
-    assert found["results"]["loss"]["a"] == pytest.approx(results["voted"]["loss"], rel=1e-5)
-    assert found["results"]["loss"]["b"] == pytest.approx(results[str(ensemble / "fold-1")]["loss"], rel=1e-5)
-    assert any("also chose the best epoch" in line for line in found["claims"])
-
-
 @pytest.mark.long
 def test_the_same_command_repeats_no_run(done: tuple[Path, str], zygote: Zygote) -> None:
     output, text = done
