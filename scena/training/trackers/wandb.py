@@ -50,7 +50,7 @@ class WandbService(TrackerService):
                     if isinstance(value, int | float) or value in ("NaN", "Infinity", "-Infinity"):
                         held[key, step] = float(value)
                     else:
-                        shown.add((key, step))
+                        shown.add((key.removesuffix("._type"), step))  # the reader names each part of an image
             elif "artifact" in record:
                 artifacts.add(record["artifact"].get("digest", ""))
         return held
