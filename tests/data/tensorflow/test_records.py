@@ -119,6 +119,7 @@ def test_the_schema_is_json_beside_the_files(tmp_path: Path) -> None:
     keys = [leaf.key for leaf in RecordSet(tmp_path).schema.leaves]
     assert "0/b~1c" in keys
     assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "checksums.json",
         "data-00000-of-00001.tfrecord",
         "data-00000-of-00001.tfrecord.index",
         "schema.json",
