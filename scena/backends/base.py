@@ -108,16 +108,24 @@ class Backend:
         return [np.asarray(variable.value) for variable in variables]
 
     def run_unchanged(self, graph: keras.Model) -> Callable[[Arrays], Arrays]:
-        """A function that runs a graph and leaves its variables as they are, also those that a layer changes when it is called."""
+        """A function that runs a graph and leaves its variables as they are, also those that a layer changes when it is called.
+
+        It may be compiled when it is first called: what layers keep outside of variables is then fixed.
+        """
+        traced: dict[int, Callable[..., Any]] = {}
 
         def run(inputs: Arrays) -> Arrays:
-            with self.fast_loops(), keras.StatelessScope():
+            with self.fast_loops(traced), keras.StatelessScope():
                 return _OpByOp(graph).predict(inputs)
 
         return run
 
-    def fast_loops(self) -> AbstractContextManager[None]:
-        """Inside, recurrent layers of a model that runs op by op do not run time step by time step."""
+    def fast_loops(self, traced: dict[int, Callable[..., Any]] | None = None) -> AbstractContextManager[None]:
+        """Inside, recurrent layers of a model that runs op by op do not run time step by time step.
+
+        Args:
+            traced: what was compiled for that before; the block adds to it.
+        """
         return nullcontext()
 
 

@@ -20,6 +20,7 @@ from scena.storage.run_layout import saved_model
 
 if TYPE_CHECKING:
     from scena.model.built import BuiltModel
+    from scena.model.state.layer_state import Constants
     from scena.scenario.scenario import ScenarioBase
 
 logger = logging.getLogger(__name__)
@@ -66,28 +67,23 @@ class ExportCheck:
 
     def __init__(self, scenario: "type[ScenarioBase[Any, Any]]", built: "BuiltModel", precision: str) -> None:
         self._scenario = scenario
-        self._built = built
         self._precision = precision
-        self._runs: dict[str, Callable[[Arrays], Arrays]] = {}
+        self._in_memory = _RunningModel(built)
         self._random: set[tuple[str, str]] = set()
-        self._kept: tuple[Any, BuiltModel] | None = None
+        self._kept: tuple[Any, _RunningModel] | None = None
         self._answered: tuple[ModelContent, Expected] | None = None
         self._unable = False
         self.keep = False
         """Whether a large model that was read back is kept for the next export, too; it takes memory until then."""
-
-    def retrace(self) -> None:
-        """Compiles anew: a layer of the model in memory has other tensors than before."""
-        self._runs = {}
 
     def expect(self, inputs: Arrays) -> Expected | None:
         """Runs the model in memory; None, with a warning, if that is not possible in this way."""
         if self._unable:
             return None
         with unnoticed():
-            seeds = [keras.ops.convert_to_numpy(seed.value) for seed in _seeds(self._built)]
+            seeds = [keras.ops.convert_to_numpy(seed.value) for seed in self._in_memory.seeds()]
             try:
-                outputs = _outputs(self._built, inputs, self._runs)
+                outputs = self._in_memory.outputs(inputs)
             except Exception as error:  # a user's graph may need to be compiled
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 logger.warning("Exports are not verified, because the model cannot be run on a few samples: %s", reason)
@@ -116,11 +112,10 @@ class ExportCheck:
                 return
         with unnoticed():
             try:
-                built = self._read(directory, content)
-                for variable, value in zip(_seeds(built), expected.seeds, strict=False):
+                model = self._read(directory, content)
+                for variable, value in zip(model.seeds(), expected.seeds, strict=False):
                     variable.assign(value)
-                runs: dict[str, Callable[[Arrays], Arrays]] = {}
-                outputs = _outputs(built, expected.inputs, runs)
+                outputs = model.outputs(expected.inputs)
             except Exception as error:
                 if isinstance(error, OSError):
                     raise
@@ -128,7 +123,7 @@ class ExportCheck:
                 raise ScenarioError(
                     f"{name} cannot be read back: {reason.replace(str(directory), str(name))}"
                 ) from error
-        self._compare(str(name), expected, outputs, TOLERANCE, 0.0, lambda: _outputs(built, expected.inputs, runs))
+        self._compare(str(name), expected, outputs, TOLERANCE, 0.0, lambda: model.outputs(expected.inputs))
         self._answered = None if content is None else (content, replace(expected, outputs=outputs))
 
     def verify_saved_models(self, directory: Path, name: Path, expected: Expected) -> None:
@@ -153,17 +148,17 @@ class ExportCheck:
             tolerance = SAVED_MODEL_TOLERANCES[self._precision]
             self._compare(str(name / folder), wanted, received, tolerance, WHOLE_NUMBERS, run)
 
-    def _read(self, directory: Path, content: ModelContent | None) -> "BuiltModel":
+    def _read(self, directory: Path, content: ModelContent | None) -> "_RunningModel":
         export = load_export(directory, self._scenario)
         export.code_compared = True
         params = content.params if content is not None else None
         if self._kept is not None and params is not None and self._kept[0] == params:
-            self._kept[1].load(directory)
+            self._kept[1].built.load(directory)
             return self._kept[1]
         with precision_policy(self._precision):
-            built = export.build()
-        self._kept = (params, built) if self.keep or built.root.count_params() <= SMALL else None
-        return built
+            model = _RunningModel(export.build())
+        self._kept = (params, model) if self.keep or model.built.root.count_params() <= SMALL else None
+        return model
 
     def _compare(
         self,
@@ -213,16 +208,27 @@ def _serve(serve: Any, inputs: Arrays, graph: str) -> dict[str, Arrays]:
     return {graph: {key: np.asarray(value) for key, value in serve(**tensors).items()}}
 
 
-def _outputs(built: "BuiltModel", inputs: Arrays, runs: dict[str, Callable[[Arrays], Arrays]]) -> dict[str, Arrays]:
-    """What each graph puts out; graphs that need other inputs are skipped."""
-    found = {}
-    for name, graph in built.graphs.items():
-        wanted = list(graph.input) if isinstance(graph.input, dict) else [tensor.name for tensor in graph.inputs]
-        if set(wanted) <= set(inputs):
-            run = runs.get(name) or runs.setdefault(name, backend().run_unchanged(graph))
-            found[name] = run({key: inputs[key] for key in wanted})
-    return found
+class _RunningModel:
+    """A model, and functions that run its graphs. They are compiled again when a layer keeps something else than before."""
 
+    def __init__(self, built: "BuiltModel") -> None:
+        self.built = built
+        self._runs: dict[str, Callable[[Arrays], Arrays]] = {}
+        self._constants: Constants | None = None
 
-def _seeds(built: "BuiltModel") -> list[Any]:
-    return [variable for variable in built.prediction_model.variables if variable.path.endswith("seed_generator_state")]
+    def outputs(self, inputs: Arrays) -> dict[str, Arrays]:
+        """What each graph puts out; graphs that need other inputs are skipped."""
+        if self._constants is None or not self._constants.unchanged():
+            self._runs = {name: backend().run_unchanged(graph) for name, graph in self.built.graphs.items()}
+        found = {}
+        for name, graph in self.built.graphs.items():
+            wanted = list(graph.input) if isinstance(graph.input, dict) else [tensor.name for tensor in graph.inputs]
+            if set(wanted) <= set(inputs):
+                found[name] = self._runs[name]({key: inputs[key] for key in wanted})
+        self._constants = self.built.layers().constants()
+        return found
+
+    def seeds(self) -> list[Any]:
+        """The state of its random generators."""
+        variables = self.built.prediction_model.variables
+        return [variable for variable in variables if variable.path.endswith("seed_generator_state")]

@@ -188,7 +188,7 @@ class Trainer:
                 return
         run.steps.begin()
         lav = self.scenario.create_training_lav(run.built, params) if params.lav_every_n else None
-        run.retraces += [part.retrace for part in (run.steps, lav, run.verification) if part is not None]
+        run.retraces += [part.retrace for part in (run.steps, lav) if part is not None]
         logger.info("Training %s in %s (seed %d)", self.scenario.name(), run.directory, params.random_seed or 0)
         if params.summary:
             logger.info("%s", summarize(run.built.root.graph, run.model.optimizer))

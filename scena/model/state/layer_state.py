@@ -110,6 +110,10 @@ class Layers:
                 changed = changed or _tensors(layer) != before
         return changed
 
+    def constants(self) -> "Constants":
+        """What the layers keep outside of variables now: a compiled function has it as constants."""
+        return Constants([layer for _, layer in self._all])
+
     def quantized(self) -> list[LayerState]:
         """The quantization of the quantized layers."""
         found = ((place, path, layer, _quantization(layer)) for place, (path, layer) in self.stateful().items())
@@ -139,6 +143,30 @@ class Layers:
                 "have changed"
             )
         return path, layer
+
+
+class Constants:
+    """The attributes of layers at one time."""
+
+    def __init__(self, layers: list[Any]) -> None:
+        self._layers = layers
+        self._values = self._read()
+
+    def unchanged(self) -> bool:
+        """Whether the layers still have them."""
+        now = self._read()
+        return len(now) == len(self._values) and all(map(_same, self._values, now))
+
+    def _read(self) -> list[Any]:
+        return [np.array(value) if isinstance(value, np.ndarray) else value
+                for layer in self._layers for value in vars(layer).values()]  # fmt: skip
+
+
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+        return value.dtype == other.dtype and np.array_equal(value, other)
+    plain = isinstance(value, int | float | str | bytes) and type(value) is type(other)
+    return value is other or (plain and bool(value == other))
 
 
 def set_layer(path: str, layer: Any, state: LayerState) -> None:

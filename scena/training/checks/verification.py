@@ -51,10 +51,6 @@ class Verification:
         """Logs how long it took."""
         logger.debug("Verifying exports took %.2f s of %.1f s.", self._spent, time.monotonic() - self._begun)
 
-    def retrace(self) -> None:
-        """Compiles again, because a layer has replaced tensors."""
-        self._check.retrace()
-
     def expect(self) -> Any:
         """The current outputs of the model; None if it cannot be verified."""
         with self._timed():
