@@ -68,9 +68,9 @@ class ExportCheck:
     def __init__(self, scenario: "type[ScenarioBase[Any, Any]]", built: "BuiltModel", precision: str) -> None:
         self._scenario = scenario
         self._precision = precision
-        self._in_memory = _RunningModel(built)
+        self._in_memory = RunningModel(built)
         self._random: set[tuple[str, str]] = set()
-        self._kept: tuple[Any, _RunningModel] | None = None
+        self._kept: tuple[Any, RunningModel] | None = None
         self._answered: tuple[ModelContent, Expected] | None = None
         self._unable = False
         self.keep = False
@@ -148,7 +148,7 @@ class ExportCheck:
             tolerance = SAVED_MODEL_TOLERANCES[self._precision]
             self._compare(str(name / folder), wanted, received, tolerance, WHOLE_NUMBERS, run)
 
-    def _read(self, directory: Path, content: ModelContent | None) -> "_RunningModel":
+    def _read(self, directory: Path, content: ModelContent | None) -> "RunningModel":
         export = load_export(directory, self._scenario)
         export.code_compared = True
         params = content.params if content is not None else None
@@ -156,7 +156,7 @@ class ExportCheck:
             self._kept[1].built.load(directory)
             return self._kept[1]
         with precision_policy(self._precision):
-            model = _RunningModel(export.build())
+            model = RunningModel(export.build())
         self._kept = (params, model) if self.keep or model.built.root.count_params() <= SMALL else None
         return model
 
@@ -208,7 +208,7 @@ def _serve(serve: Any, inputs: Arrays, graph: str) -> dict[str, Arrays]:
     return {graph: {key: np.asarray(value) for key, value in serve(**tensors).items()}}
 
 
-class _RunningModel:
+class RunningModel:
     """A model, and functions that run its graphs. They are compiled again when a layer keeps something else than before."""
 
     def __init__(self, built: "BuiltModel") -> None:

@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -13,8 +14,10 @@ import pytest
 import tensorflow as tf
 
 from scena.errors import TrainingError
+from scena.model.state.layer_state import Layers
 from scena.model.state.randomness import unnoticed
 from scena.scenario.stored import model_content, read_description
+from scena.scenario.verifying import RunningModel
 from scena.storage.checksums import verify_tree
 from scena.training.params import BestBy
 from tests.derived.scenario import DerivedScenario
@@ -171,6 +174,41 @@ def test_random_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog:
         with caplog.at_level(logging.WARNING, logger="scena"):
             train_toy(tmp_path / way, scenario=OddScenario, epochs=1, **SMALL)
         assert ("The output 'odd' is random, so it is not verified" in caplog.text) == (way == "random")
+
+
+CALLS: list[int] = []
+
+
+class ScaledCell(keras.layers.LSTMCell):
+    factor = 1.0
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        CALLS.append(1)
+        outputs, states = super().call(*args, **kwargs)
+        return outputs * self.factor, states
+
+
+def test_a_recurrent_layer_is_traced_once_unless_it_keeps_something_else() -> None:
+    x = keras.Input((30, 2), name="x")
+    rnn = keras.layers.RNN(ScaledCell(3))
+    graph = keras.Model({"x": x}, {"y": rnn(x)})
+    built: Any = SimpleNamespace(graphs={"default": graph}, layers=lambda: Layers(graph))
+    model, inputs = RunningModel(built), {"x": np.linspace(-1, 1, 120, dtype="float32").reshape(2, 30, 2)}
+
+    def run() -> tuple[np.ndarray, int]:
+        CALLS.clear()
+        return model.outputs(inputs)["default"]["y"], len(CALLS)
+
+    first, traced = run()
+    rnn.cell.kernel.assign(2 * rnn.cell.kernel)
+    second, repeated = run()
+    assert traced > 0 and repeated == 0
+    assert np.abs(first - second).max() > 1e-3
+    rnn.cell.factor = 2.0
+    third, again = run()
+    assert again > 0
+    np.testing.assert_allclose(third, 2 * second, rtol=1e-5)
+    np.testing.assert_allclose(third, graph(inputs)["y"], rtol=1e-5, atol=1e-6)
 
 
 def test_a_training_does_not_notice_the_check(tmp_path: Path) -> None:
