@@ -1,4 +1,4 @@
-"""A larger network to serve: MobileNetV2 with random weights, which do not change its speed."""
+"""A larger network to serve: MobileNetV2 with random weights."""
 
 from typing import Any
 
@@ -67,6 +67,20 @@ class MobileNetGraph(GraphBase[MobileNetParams]):
     def __init__(self, params: MobileNetParams, **kwargs: Any) -> None:
         super().__init__(params, **kwargs)
         self.network = keras.applications.MobileNetV2((SIZE, SIZE, 3), weights=None, classes=100)
+
+    def calibrate(self) -> None:
+        """Sets the statistics of batch normalization to those of noise.
+
+        With the initial ones activations vanish, and every network answers 0.01 for every class of every image.
+        """
+        norms = [layer for layer in self.network.layers if isinstance(layer, keras.layers.BatchNormalization)]
+        noise = np.random.default_rng(0).uniform(-1, 1, (32, SIZE, SIZE, 3)).astype("float32")
+        momenta = [layer.momentum for layer in norms]
+        for layer in norms:
+            layer.momentum = 0.0
+        self.network(noise, training=True)
+        for layer, momentum in zip(norms, momenta, strict=True):
+            layer.momentum = momentum
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
         return {"pred": self.network(keras.ops.cast(inputs["image"], "float32") / 127.5 - 1, training=training)}

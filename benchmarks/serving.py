@@ -3,7 +3,7 @@
     python -m benchmarks.serving [--model mobilenet | tutorial] [--runtime onnx | keras] [--contenders scena litserve …]
         [--seconds 3] [--clients 16] [--rounds 7]
 
-The model is MobileNetV2 at 32 pixels, or the tutorial's CNN, with random weights, which do not change the speed. All contenders run the
+The model is MobileNetV2 at 32 pixels, or the tutorial's CNN, with random weights. All contenders run the
 same file in the same runtime and get the same JSON with a PNG in it, from clients in a process of their own. They take turns, so that a
 busy machine disturbs all alike; a ratio is the median of the ratios of the rounds. FastAPI calls `model.predict` of Keras, or the
 session of ONNX Runtime, for each request; the others batch. Peers are installed with uv, each in an environment of its own.
@@ -92,7 +92,10 @@ import importlib, pathlib, sys
 scenario = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
 params = scenario.default_trainer_params()
 made = scenario(params.scenario)
-made.export(made.build(), pathlib.Path(sys.argv[3]), params)
+built = made.build()
+if hasattr(built.root.graph, "calibrate"):
+    built.root.graph.calibrate()
+made.export(built, pathlib.Path(sys.argv[3]), params)
 """
 
 
