@@ -198,15 +198,15 @@ def automatic_decay(updates: int) -> float:
 
 
 def check_initialised(root: keras.layers.Layer) -> None:
-    """Refuses weights that are not finite before the first step.
+    """Refuses weights that are NaN before the first step; infinite ones may be meant, as in a mask.
 
     `Normalization` that was adapted to a column with a NaN has a mean that is NaN: a graph that replaces missing values by 0 would then
     ignore the whole column without a word.
     """
     for weight in root.weights:
-        if "float" in weight.dtype and not np.isfinite(keras.ops.convert_to_numpy(weight)).all():
+        if "float" in weight.dtype and np.isnan(keras.ops.convert_to_numpy(weight)).any():
             raise TrainingError(
-                f"The weight {weight.path} is not finite before the first step. If `initialise` adapts a layer to data, leave missing "
+                f"The weight {weight.path} has a NaN before the first step. If `initialise` adapts a layer to data, leave missing "
                 "values out there: np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows)."
             )
 
