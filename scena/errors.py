@@ -24,11 +24,15 @@ class DataError(ScenaError, RuntimeError):
     """Data is wrong or cannot be read: a sample, a file, an address, or a processor working on one of them."""
 
 
+SKIP_HINT = "Set on_error=skip to skip such samples."
+"""A command adds the names of its flags."""
+
+
 class SampleError(DataError):
     """One sample cannot be read or processed. Pipelines with `on_error=skip` skip it."""
 
     def __str__(self) -> str:
-        return f"{self.reason.rstrip('.')}. Set on_error=skip to skip such samples."
+        return f"{self.reason.rstrip('.')}. {SKIP_HINT}"
 
     @property
     def reason(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from scena.errors import SKIP_HINT, DataError
 from scena.params import Params, ParamsError, Parsed, param, parse, parse_options, root_of
 from scena.params.cli.command_line import (
     CONFIG,
@@ -148,7 +149,19 @@ class Command:
             )
             return 0
         command.read(rest)
-        return 0 if check_only else command.run() or 0
+        if check_only:
+            return 0
+        try:
+            return command.run() or 0
+        except DataError as error:
+            if SKIP_HINT in str(error) and (flags := command.skip_flags()):
+                error.add_note(f"The flag: {' or '.join(flags)}")
+            raise
+
+    def skip_flags(self) -> list[str]:
+        """The flags that skip samples with errors."""
+        names = self.parsed.origins if hasattr(self, "parsed") else ()
+        return [f"--{name} skip" for name in names if name.rpartition(".")[2] == "on_error"]
 
     @classmethod
     def opened(cls, options: Any, given: list[str]) -> Self:

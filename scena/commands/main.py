@@ -197,7 +197,7 @@ def _run(name: str, words: list[str], check_only: bool) -> int:
     try:
         return find_command(name).call(words, check_only=check_only)
     except ScenaError as error:
-        message = f"{error.label}{error}"
+        message = "\n".join([f"{error.label}{error}", *getattr(error, "__notes__", ())])
         if error.label and debugging:
             print(visible(f"scena {name}: {message}"), file=sys.stderr)
             raise

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from scena.data.sample import Sample
 from scena.errors import ScenaError
+from scena.prediction.class_names import named_classes, with_class_names
 
 SUFFIXES = (".jsonl", ".json", ".csv")
 MOST_COLUMNS = 1000
@@ -29,14 +31,16 @@ def check_suffix(path: Path) -> None:
 
 
 class JsonLines:
-    """Writes a line of JSON for each sample."""
+    """Writes a line of JSON for each sample; `names` are those of its classes, if they are known."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, names: Sequence[str] = ()) -> None:
         self._file = file
+        self._names = names
 
     def write(self, sample: Sample) -> None:
         """Writes outputs, targets and meta of one sample."""
-        record = {"outputs": sample.outputs, "targets": sample.targets or None, "meta": sample.meta}
+        outputs, targets = _named(sample, self._names)
+        record = {"outputs": outputs, "targets": targets or None, "meta": sample.meta}
         known = {name: plain(value) for name, value in record.items() if value is not None}
         self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
 
@@ -45,20 +49,22 @@ class Table:
     """Writes a row of CSV for each sample, after a row with the names of the columns.
 
     Columns are `meta.NAME`, then the outputs by name, then `target.NAME`; a vector has a column for each of its values: `pred.0`, `pred.1`.
-    The first sample sets the columns; one that does not fit them is an error.
+    The first sample sets the columns; one that does not fit them is an error. `names` are those of the classes, if they are known.
     """
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, names: Sequence[str] = ()) -> None:
+        self._names = names
         self._writer = csv.writer(file, lineterminator="\n")
         self._columns: list[str] | None = None
         self._count = 0
 
     def write(self, sample: Sample) -> None:
         """Writes one row."""
+        outputs, targets = _named(sample, self._names)
         cells = [
             *_cells(sample.meta, "meta"),
-            *_cells(sample.outputs, "" if isinstance(sample.outputs, dict) else "output"),
-            *_cells(sample.targets or None, "target"),
+            *_cells(outputs, "" if isinstance(outputs, dict) else "output"),
+            *_cells(targets or None, "target"),
         ]
         columns = [name for name, _ in cells]
         if self._columns is None:
@@ -77,6 +83,11 @@ class Table:
             )
         self._writer.writerow([value for _, value in cells])
         self._count += 1
+
+
+def _named(sample: Sample, names: Sequence[str]) -> tuple[Any, Any]:
+    """The outputs and the targets, with the names of their classes."""
+    return with_class_names(sample.outputs, names), named_classes(sample.targets, names)
 
 
 def _cells(value: Any, name: str) -> list[tuple[str, Any]]:

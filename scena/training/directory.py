@@ -34,6 +34,7 @@ from scena.storage.run_layout import (
     PARAMS_FILE,
     RESUMES_FILE,
     RUNS,
+    TENSORBOARD,
     RunPaths,
     run_paths,
     step_of,
@@ -80,8 +81,14 @@ def create_directory(directory: Path) -> None:
 
 
 def withdraw(directory: Path) -> None:
-    """Removes the parameters of a run that failed before its first step, so that the command can be retried."""
+    """Removes what a run that failed before its first step has left in its directory, so that the command can be retried."""
     forget(directory / PARAMS_FILE)
+    for name in (LOG_FILE, LOCK_FILE):
+        (directory / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it holds files that are not the run's
+        for folder, _, _ in os.walk(directory / TENSORBOARD, topdown=False):
+            os.rmdir(folder)
+        directory.rmdir()
 
 
 def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
@@ -103,20 +110,31 @@ def settle_paths(directory: Path, params: Any, before: Any = None) -> None:
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Holds the lock while the block runs. The system releases it when the process ends, however it ends."""
-    handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    handle = _lock(directory)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(handle, 200, 0).decode(errors="replace").strip() or "another process"
-            raise TrainingError(
-                f"{directory} is in use: {owner} trains in it. Wait until it ends, or stop it."
-            ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(directory: Path) -> int:
+    path = directory / LOCK_FILE
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                    return handle
+        except BlockingIOError:
+            owner = os.pread(handle, 200, 0).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            raise TrainingError(
+                f"{directory} is in use: {owner} trains in it. Wait until it ends, or stop it."
+            ) from None
+        os.close(handle)  # its owner, a run that failed before its first step, has removed the file: try again
 
 
 class _LogFile(logging.FileHandler):
@@ -300,13 +318,12 @@ def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
 
 
 def release(directory: Path, params: Any) -> None:
-    """Releases the directories of a run that failed before its first step."""
+    """Releases the directories of a run that failed before its first step, and removes its event files."""
     from scena.training.callbacks.event_files import cut_back  # late: it needs TensorFlow
 
     for place in _claims(directory, params).values():
         (place / OWNER_FILE).unlink(missing_ok=True)
-        if place == run_paths(directory, params).logs.resolve():
-            cut_back(run_paths(directory, params).tensorboard, {})
+    cut_back(run_paths(directory, params).tensorboard, {})
 
 
 def _claims(directory: Path, params: Any) -> dict[str, Path]:

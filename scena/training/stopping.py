@@ -28,6 +28,7 @@ class StopRequests:
     def __init__(self, time_limit: float | None = None) -> None:
         self._signal: int | None = None
         self._asked: str | None = None
+        self._finishing = False
         self._end = None if time_limit is None else time.monotonic() + time_limit
 
     @property
@@ -55,6 +56,10 @@ class StopRequests:
         if self.reason is not None:
             raise StopRequested
 
+    def finishing(self) -> None:
+        """Notes that the last step is taken: what is left to do is done whatever is requested."""
+        self._finishing = True
+
     def listening(self) -> AbstractContextManager[None]:
         """Handles the signals while the block runs."""
         return noticing_stop_signals(self._notice)
@@ -66,7 +71,9 @@ class StopRequests:
         interactive = hasattr(sys, "ps1") or "ipykernel" in sys.modules
         for again in (signal.SIGTERM, signal.SIGINT):
             signal.signal(again, signal.default_int_handler if interactive else signal.SIG_DFL)
-        logger.warning(
-            "%s: the training ends after this step and its state is saved. A second signal ends it at once.",
-            signal.Signals(number).name,
+        what = (
+            "the training is finished, and its exports are being written"
+            if self._finishing
+            else "the training ends after this step and its state is saved"
         )
+        logger.warning("%s: %s. A second signal ends it at once.", signal.Signals(number).name, what)

@@ -197,6 +197,7 @@ class Trainer:
         try:
             with checked_numerics() if params.check_numerics else nullcontext():
                 loop.execute()
+            requests.finishing()
             state.writer.close()
         except StopRequested:
             raise self._interrupted(state, requests) from None

@@ -113,7 +113,7 @@ def refused(directory: Path, kind: type[ScenaError], **changes: Any) -> str:
     with pytest.raises(kind) as error:
         train_toy(directory / "run", [steps], scenario=SanityScenario, **changes)
     assert steps.count == 0
-    assert not (directory / "run" / "trainer_params.json").exists()
+    assert not (directory / "run").exists()
     assert "\n" not in str(error.value)
     return str(error.value)
 

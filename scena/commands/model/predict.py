@@ -1,7 +1,7 @@
 """`scena predict MODEL… --data.…`: predict with one model, or let several vote."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ class PredictOptions(ModelsOptions):
 
     out: Path | None = param(
         None,
-        help="write the outputs to this file: .jsonl for JSON lines, .csv for a table (-: JSON lines to the terminal)",
+        help="write the outputs to this file, classes by name: .jsonl for JSON lines, .csv for a table "
+        "(-: JSON lines to the terminal)",
     )
 
 
@@ -63,15 +64,17 @@ class Predict(ModelCommand):
             own_data = source == self.scenario.default_predict_source(self.pipelines)
             self.warn_of_limit("pipeline.limit", "the first", limit, own_data=own_data)
         total = pipeline.samples_per_epoch()
-        with counting("Predicting", total) as advance, _writing(predictor, self.options.out) as write:
+        # the evaluator knows the names of the classes, for reports
+        names = self.exports[0].scenario.create_evaluator(predictor.data).class_names() if self.options.out else []
+        with counting("Predicting", total) as advance, _writing(predictor, self.options.out, names) as write:
             for sample in predictor.predict_pipeline(pipeline):
                 write(sample)
                 advance(1)
 
 
 @contextmanager
-def _writing(predictor: Any, out: Path | None) -> Iterator[Callable[[Any], None]]:
-    """Yields what writes a sample to the file, or prints it as its model does."""
+def _writing(predictor: Any, out: Path | None, names: Sequence[str]) -> Iterator[Callable[[Any], None]]:
+    """Yields what writes a sample to the file, with the names of its classes, or prints it as its model does."""
     if out is None:
         yield lambda sample: predictor.print_prediction(sample, lambda text: print(visible(str(text))))
         return
@@ -79,11 +82,11 @@ def _writing(predictor: Any, out: Path | None) -> Iterator[Callable[[Any], None]
 
     kind = Table if out.suffix.lower() == ".csv" else JsonLines
     if str(out) == "-":
-        yield kind(sys.stdout).write
+        yield kind(sys.stdout, names).write
         return
     try:
         file = out.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise ScenarioError(f"Cannot write to --out {out}: {error.strerror or error}.") from error
     with file:
-        yield kind(file).write
+        yield kind(file, names).write

@@ -1,4 +1,4 @@
-"""Responses: outputs as JSON, with the names of classes, and an error in place of a sample that failed."""
+"""Responses: outputs as JSON, and an error in place of a sample that failed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,6 @@ import numpy as np
 from scena.data.sample import Sample
 from scena.errors import DataError
 from scena.prediction.answer_files import plain
-
-CLASS_OUTPUTS = ("class", "label")
-"""Outputs of whole numbers with these names are classes."""
 
 
 class RefusedError(Exception):
@@ -72,25 +69,3 @@ def _refused_if_nan(outcome: Sample | RefusedError) -> Sample | RefusedError:
     ):
         return RefusedError(422, "The model predicts NaN: does it handle missing values (null)?")
     return outcome
-
-
-def with_class_names(outputs: Any, names: Sequence[str]) -> Any:
-    """The outputs with the name of a class instead of its number.
-
-    If no output is a class, the name of the largest value of a vector over all classes is added as `class`.
-    """
-    if not names or not isinstance(outputs, dict):
-        return outputs
-    classes = [name for name in CLASS_OUTPUTS if name in outputs and _is_class(outputs[name], len(names))]
-    if classes:
-        return {name: names[int(value)] if name in classes else value for name, value in outputs.items()}
-    if not any(name in outputs for name in CLASS_OUTPUTS):
-        for value in outputs.values():
-            if isinstance(value, np.ndarray) and value.shape == (len(names),) and value.dtype.kind == "f":
-                return {**outputs, "class": names[int(value.argmax())]}
-    return outputs
-
-
-def _is_class(value: Any, count: int) -> bool:
-    array = np.asarray(value)
-    return array.shape == () and array.dtype.kind in "iu" and 0 <= int(array) < count

@@ -13,9 +13,10 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from scena.data.sample import Sample
+from scena.prediction.class_names import with_class_names
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.access import OPEN, is_allowed, read_tokens
-from scena.prediction.serving.answers import RefusedError, answer_of, refusal, with_class_names
+from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.asgi import DisconnectedError, Receive, Request, Response, Scope, Send, TooLargeError
 from scena.prediction.serving.batcher import Batcher, ClosedError, QueueFullError
 from scena.prediction.serving.openapi import describe_json, describe_service, describe_text

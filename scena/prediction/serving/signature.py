@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scena.data.spec import ArraySpec
-from scena.prediction.serving.answers import CLASS_OUTPUTS
+from scena.prediction.class_names import CLASS_OUTPUTS
 
 LENGTH = 3
 """The size of variable axes in examples."""

@@ -11,6 +11,7 @@ from keras import ops
 from scena.data.image.params import NormalizeParams
 from scena.errors import ModelError
 from scena.model.graph import GenericGraphBase, Tensors
+from scena.model.layers.normalization import WhiteningBatchNormalization
 from scena.model.model import ModelBase
 from scena.model.zoo.catalogue import MODELS
 from scena.model.zoo.network import network_from_params
@@ -54,7 +55,11 @@ class ClassificationGraph(GenericGraphBase[ClassificationModelParams]):
 def create_network(params: ClassificationNetworkParams) -> Any:
     """The network of the zoo, or the classifier on a SavedModel's features."""
     if params.name != HUB:
-        return network_from_params(params)
+        network = network_from_params(params)
+        for layer in network.layers:
+            if isinstance(layer, keras.layers.BatchNormalization | WhiteningBatchNormalization):
+                layer.momentum = min(layer.momentum, params.max_momentum or 1.0)
+        return network
     from scena.model.hub.inspect import resolve_handle
     from scena.model.hub.layer import FeatureClassifier
 

@@ -66,6 +66,13 @@ class ClassificationNetworkParams(NetworkParams):
         None,
         help="hub: the feature extractor, a folder with a SavedModel or an address of TensorFlow Hub (extra 'hub')",
     )
+    max_momentum: float = param(
+        0.0,
+        ge=0,
+        le=1,
+        hidden=True,
+        help="the largest momentum of batch normalization (0: set by the number of steps in an epoch)",
+    )
     files: Resource | None = param(None, hidden=True, help="the extractor's folder, which travels with the export")
 
     def __post_init__(self) -> None:

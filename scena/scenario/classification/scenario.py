@@ -38,6 +38,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
                 f"{source.title()} has {len(names)} classes; --model.num_classes {network.num_classes} is less than that."
             )
         network.num_classes = network.num_classes or len(names)
+        network.max_momentum = network.max_momentum or _max_momentum(len(source), params)
         params.scenario.data.class_names = names
         params.scenario.data.image_shape = list(network.input_size)
         params.scenario.data.any_size = bool(params.gen.train.sizes)
@@ -62,3 +63,11 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
 
     def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
         return {"names": data.params.class_names}
+
+
+def _max_momentum(samples: int, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> float:
+    """Batch normalization averages over an epoch at most (and over ten steps at least): with the networks' own momentum, which suits
+    millions of images, the first hundreds of steps would be validated with averages that are still far off.
+    """
+    steps = (params.samples_per_epoch or samples) // params.gen.train.batch_size
+    return max(0.9, 1 - 1 / max(1, steps))

@@ -21,38 +21,40 @@ class ProgressDisplay(TrainerCallback):
         self._bar: Any = None
         self._task: Any = None
         self._begun = self._line = 0.0
-        self._first_step = 0
-        self._samples = 0
+        self._measured_from: tuple[float, int] | None = None
+        """Time and step from which the speed is measured; None until the first block, which compiles the model, is done."""
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self._begun = self._line = time.monotonic()
-        self._first_step = self.run.progress.step_in_epoch
+        first_step = self.run.progress.step_in_epoch
+        if self._measured_from is not None:
+            self._measured_from = (self._begun, first_step)
         if sys.stderr.isatty() and shows_progress():
             self._bar = _create_bar()
             title = f"Epoch {epoch + 1}/{self.run.params.epochs}"
             self._task = self._bar.add_task(
-                title, total=self.run.steps_per_epoch, completed=self._first_step, values="", speed=""
+                title, total=self.run.steps_per_epoch, completed=first_step, values="", speed=""
             )
             self._bar.start()
 
     def on_block_end(self, steps: int, logs: dict[str, float]) -> None:
+        now, progress = time.monotonic(), self.run.progress
+        speed = self._steps_per_second(now)
+        if speed is None:
+            self._measured_from = (now, progress.step_in_epoch)
         if self._bar is not None:
-            self._bar.update(self._task, advance=steps, values=_values(logs), speed=self._speed())
-            return
-        now = time.monotonic()
-        if now - self._line >= self.settings.every:
+            if speed is None:  # its estimate of the time left would include the compilation
+                self._bar.reset(self._task, completed=progress.step_in_epoch, values=_values(logs))
+            else:
+                self._bar.update(self._task, advance=steps, values=_values(logs), speed=self._samples_per_second(speed))
+        elif now - self._line >= self.settings.every:
             self._line = now
-            progress, total = self.run.progress, self.run.steps_per_epoch
-            logger.info(
-                "Epoch %d/%d: step %d%s, %s, %s%s",
-                progress.epoch + 1,
-                self.run.params.epochs,
-                progress.step_in_epoch,
-                f"/{total}" if total else "",
-                _values(logs),
-                self._speed(),
-                self._left(now),
-            )
+            total = self.run.steps_per_epoch
+            facts = [f"step {progress.step_in_epoch}{f'/{total}' if total else ''}", _values(logs)]
+            if speed is not None:
+                facts.append(self._samples_per_second(speed))
+                facts += [f"{_clock((total - progress.step_in_epoch) / speed)} left"] if total else []
+            logger.info("Epoch %d/%d: %s", progress.epoch + 1, self.run.params.epochs, ", ".join(facts))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self.close()
@@ -68,19 +70,15 @@ class ProgressDisplay(TrainerCallback):
             self._bar.stop()
             self._bar = None
 
-    def _steps_per_second(self) -> float:
-        elapsed = max(time.monotonic() - self._begun, 1e-9)
-        return (self.run.progress.step_in_epoch - self._first_step) / elapsed
+    def _steps_per_second(self, now: float) -> float | None:
+        """The speed of this epoch; None until the model is compiled."""
+        if self._measured_from is None:
+            return None
+        begun, first_step = self._measured_from
+        return max(self.run.progress.step_in_epoch - first_step, 1) / max(now - begun, 1e-9)
 
-    def _speed(self) -> str:
-        samples = self._steps_per_second() * self.run.params.gen.train.batch_size
-        return f"{samples:,.0f} samples/s"
-
-    def _left(self, now: float) -> str:
-        total, speed = self.run.steps_per_epoch, self._steps_per_second()
-        if not total or speed <= 0:
-            return ""
-        return f", {_clock((total - self.run.progress.step_in_epoch) / speed)} left"
+    def _samples_per_second(self, speed: float) -> str:
+        return f"{speed * self.run.params.gen.train.batch_size:,.0f} samples/s"
 
 
 def _create_bar() -> Any:
