@@ -1,6 +1,6 @@
 """Rows of a table as tensors. Statistics of the columns are not computed here but learned from the training data: scenario.py."""
 
-import numpy as np
+import math
 
 from scena import ArraySpec, DataBase, MappingDataProcessor, Sample
 
@@ -11,25 +11,18 @@ PLANS = ["free", "basic", "team"]
 
 
 class Parse(MappingDataProcessor[ParseParams]):
-    """A missing number is 0 and not `known`; the network sees both."""
+    """Gets the cells of a row by column, from a file or from `scena serve`. A missing number becomes NaN."""
 
     def apply(self, sample: Sample) -> Sample:
         row = sample.inputs
-        known = np.array([row[column] != "" for column in NUMBERS])
-        numbers = np.array([float(row[column] or 0) for column in NUMBERS])
-        targets = {
-            column: float(text) for column, text in sample.targets.items()
-        }  # none when there is something to predict
-        inputs = {"numbers": numbers, "known": known, "plan": row["plan"]}
-        return sample.new_inputs(inputs).new_targets(targets).new_meta({"customer": row["customer"]})
+        numbers = {column: math.nan if row[column] == "" else float(row[column]) for column in NUMBERS}
+        targets = {column: float(text) for column, text in (sample.targets or {}).items()}  # none in a prediction
+        parsed = sample.new_inputs({**numbers, "plan": str(row["plan"])}).new_targets(targets)
+        return parsed.new_meta({"customer": row.get("customer", "")})
 
 
 class TabularData(DataBase[TabularDataParams]):
-    inputs = {
-        "numbers": ArraySpec((len(NUMBERS),), "float32"),
-        "known": ArraySpec((len(NUMBERS),), "bool"),
-        "plan": ArraySpec((), "str"),
-    }
+    inputs = {**{column: ArraySpec((), "float32") for column in NUMBERS}, "plan": ArraySpec((), "str")}
     targets = {"left": ArraySpec((), "float32"), "spent": ArraySpec((), "float32")}
 
     def describe_prediction(self, sample: Sample) -> str:

@@ -7,7 +7,7 @@ from keras import layers, ops
 
 from scena import GraphBase, ModelBase, Tensors
 
-from .data import PLANS
+from .data import NUMBERS, PLANS
 from .params import TabularModelParams
 
 
@@ -21,9 +21,11 @@ class TabularGraph(GraphBase[TabularModelParams]):
         self.spends = layers.Dense(1, activation="softplus")
 
     def build_graph(self, inputs: Tensors, training: bool | None = None) -> Tensors:
-        known = ops.cast(inputs["known"], "float32")
-        numbers = self.scale(inputs["numbers"]) * known  # a missing number becomes 0, the mean of its column
-        features = ops.concatenate([numbers, known, ops.cast(self.plan(inputs["plan"]), "float32")], axis=-1)
+        numbers = ops.stack([inputs[column] for column in NUMBERS], axis=-1)
+        missing = ops.isnan(numbers)
+        known = ops.where(missing, 0.0, self.scale(numbers))  # a missing number becomes 0, the mean of its column
+        plan = ops.cast(self.plan(inputs["plan"]), "float32")
+        features = ops.concatenate([known, ops.cast(missing, "float32"), plan], axis=-1)
         for layer in self.hidden:
             features = layer(features)
         logit = self.leaves(features)

@@ -6,6 +6,7 @@ import numpy as np
 
 from scena import Scenario, ScenarioBaseParams, TrainerParams, TrainerPipelineParams
 
+from .data import NUMBERS
 from .params import CustomersParams, TabularDataParams, TabularModelParams
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class TabularScenario(Scenario[TabularDataParams, TabularModelParams, Pipelines]
     def initialise(self, built: "BuiltModel", trainer_params: Any) -> None:
         """Learns mean and variance of the columns from the rows of the training that miss no number."""
         with trainer_params.gen.train_data(built.data).stream(repeat=False) as batches:
-            rows = [(batch.inputs["numbers"], batch.inputs["known"].all(axis=-1)) for batch in batches]
+            rows = np.concatenate(
+                [np.stack([batch.inputs[column] for column in NUMBERS], axis=-1) for batch in batches]
+            )
         graph: Any = built.root.graph
-        graph.scale.adapt(np.concatenate([numbers[complete] for numbers, complete in rows]))
+        graph.scale.adapt(rows[~np.isnan(rows).any(axis=-1)])

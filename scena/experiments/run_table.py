@@ -50,13 +50,14 @@ def make_rows(runs: list[StoredRun], names: dict[str, str] | None = None) -> lis
 
 
 def differing(runs: list[StoredRun]) -> list[str]:
-    """The parameters in which runs differ, and the scenario if they are of several."""
+    """The parameters in which runs differ, single values before lists, and the scenario if they are of several."""
     names = dict.fromkeys(name for run in runs for name in run.params)
     found = [
         name
         for name in names
         if name not in RUN_ONLY and len({json.dumps(run.params.get(name), sort_keys=True) for run in runs}) > 1
     ]
+    found.sort(key=lambda name: any(isinstance(run.params.get(name), list | dict) for run in runs))  # wide ones last
     return (["scenario"] if len({run.scenario for run in runs}) > 1 else []) + found
 
 

@@ -37,6 +37,12 @@ def test_contract(customers: Path, tmp_path: Path) -> None:
     new.write_text("customer,age,income,months,plan\nanna,24,,3,free\nben,51,42000,60.5,gold\n")
     source = CustomersParams(files=[str(new)])
     run_scenario_test(TabularScenario, params_of(customers), directory=tmp_path, predict_source=source)
+    predictor = TabularScenario.create_predictor(tmp_path / "run" / "export")
+    anna, ben = predictor.predict(source)
+    row = {"age": 24, "income": None, "months": 3, "plan": "free"}  # as `scena serve` gets it: null is a missing number
+    served = predictor.predict_sample(predictor.sample_from_json(row))
+    assert np.isclose(served.outputs["leaves"], anna.outputs["leaves"], atol=1e-6)
+    assert not np.isclose(served.outputs["leaves"], ben.outputs["leaves"], atol=1e-6)
 
 
 def test_results_are_those_of_its_predictions(customers: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from keras import ops
 
 from scena import Evaluator, Sample, ScenarioBase
+from scena.commands.main import main
 from scena.data.params import PipelineMode
 from scena.errors import DataError, EmptyDataError, ModelError, ScenaError, TrainingError
 from scena.training.params import BestBy
@@ -116,6 +117,15 @@ def refused(directory: Path, kind: type[ScenaError], **changes: Any) -> str:
     assert not (directory / "run").exists()
     assert "\n" not in str(error.value)
     return str(error.value)
+
+
+def test_a_sample_that_fails_names_the_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fault = "--import tests.data.toys --data.pre_proc.processors Fault --data.pre_proc.processors.Fault.at 1"
+    assert main(f"train tests.toy {fault} --trainer.output_dir {tmp_path}/run".split()) == 1
+    error = capsys.readouterr().err
+    assert "this picture is broken" in error and "Set on_error=skip to skip such samples." in error
+    assert error.splitlines()[-1] == "The flag: --train.on_error skip or --val.on_error skip"
+    assert not (tmp_path / "run").exists()
 
 
 LAV_ON = {"lav_every_n": Trigger(1)}

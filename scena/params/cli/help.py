@@ -22,6 +22,8 @@ from scena.params.tree import default_raw
 
 SCREEN = 40  # flags that can be read at a glance
 WIDEST_CHOICES = 44  # longer lists of choices go into the text of the flag
+LARGEST_BOUND = 10**9
+"""Larger ones only catch typos, and are not shown."""
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
@@ -260,7 +262,8 @@ def _values(node: Node) -> tuple[Any, Any]:
     if origin is tuple and arguments and arguments[-1] is not ...:
         return tuple(_word(argument) for argument in arguments), len(arguments)
     if origin in (list, set, frozenset, tuple):
-        return shown or _word(arguments[0] if arguments else Any), "*"
+        others = [one for one in peel(arguments[0] if arguments else Any)[0] if not _choices_of_type(one)]
+        return "|".join(filter(None, [shown, *map(_word, others)])), "*"
     if origin is dict:
         return f"NAME={_word(arguments[1] if arguments else Any)}", "*"
     return shown or _word(node.hint), None
@@ -296,7 +299,8 @@ def _explained(node: Node, tree: Origins | None) -> str:
     choices = value_choices(node)
     if choices and "{" not in str(_values(node)[0]) and bool not in peel(node.hint)[0]:
         notes.append(f"one of {', '.join(choices)}")
-    notes += [", ".join(f"{_SIGNS[name]} {bound}" for name, bound in field.bounds.items())] if field.bounds else []
+    bounds = {name: bound for name, bound in field.bounds.items() if bound < LARGEST_BOUND}
+    notes += [", ".join(f"{_SIGNS[name]} {bound}" for name, bound in bounds.items())] if bounds else []
     notes += [f"{' and '.join(field.backends)} only"] if field.backends else []
     notes += ["one device only"] if field.one_device else []
     origin = tree.get(node.path) if tree is not None else DEFAULT

@@ -1,5 +1,7 @@
 """Image classification, ready to use: contract, classes from the data, mixing, and learning."""
 
+import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from examples.imageclassification.draw import draw_flower
 from scena.commands.main import main
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
 from scena.errors import ScenarioError
 from scena.params import parse, root_of
-from scena.scenario.classification.model import ClassificationGraph, Mixing
+from scena.scenario.classification.model import ClassificationGraph, Mixing, create_network
 from scena.scenario.classification.params import (
     ClassificationModelParams,
     ClassificationNetworkParams,
@@ -71,6 +74,45 @@ def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> Non
     for sample in predictor.predict(source):
         predictor.print_prediction(sample, printed.append)
     assert printed[0].startswith(f"{files[0]}: ") and "red" in printed[0] and "%" in printed[0]
+    names = ["--data.image_files", *map(str, files), "--out", str(tmp_path / "answers.csv")]
+    assert main(["predict", str(tmp_path / "run" / "export"), *names]) == 0
+    with (tmp_path / "answers.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    likely = ["blue" if float(row["pred.0"]) > float(row["pred.1"]) else "red" for row in rows]
+    assert [row["class"] for row in rows] == likely and rows[0]["meta.name"] == str(files[0])
+
+
+def test_batch_normalization_averages_over_an_epoch(pictures: Path) -> None:
+    params = small(name="ResNet18", depth=None)
+    params.gen.source = ImageFilesParams(images=pictures)
+    ClassificationScenario.create_trainer(params)
+    network = params.scenario.model.network
+    assert network.max_momentum == 0.9  # 22 images are two steps; it averages over ten at least
+    layers = create_network(network).layers
+    assert {layer.momentum for layer in layers if isinstance(layer, keras.layers.BatchNormalization)} == {0.9}
+    params = small()
+    params.gen.source, params.gen.train.batch_size = ImageFilesParams(images=pictures), 1
+    ClassificationScenario.create_trainer(params)
+    assert params.scenario.model.network.max_momentum == 1 - 1 / 22
+
+
+@pytest.mark.long
+def test_a_small_folder_gives_a_useful_model(tmp_path: Path) -> None:
+    """The command of the README on 30 images of each class; drawn, as nothing can be downloaded."""
+    for folder, count in (("fruit", 30), ("new", 100)):
+        for place, name in enumerate(("daisy", "rose", "tulip")):
+            (tmp_path / folder / name).mkdir(parents=True)
+            for number in range(count):
+                rng = np.random.default_rng([count, place, number])
+                draw_flower(name, rng).save(tmp_path / folder / name / f"{number}.jpg", quality=90)
+    readme = (Path(__file__).parents[3] / "README.md").read_text().replace("\\\n", "")
+    (command,) = (line for line in readme.splitlines() if line.startswith("$ scena train classification"))
+    words = command.replace(" fruit ", f" {tmp_path}/fruit ").replace("fruit_run", f"{tmp_path}/run").split()[2:]
+    assert main([*words, "--trainer.random_seed", "1"]) == 0
+    data = ["--data", "ImageFiles", "--data.images", f"{tmp_path}/new", "--data.split", "train"]
+    assert main(["lav", f"{tmp_path}/run/best", *data, "--json", f"{tmp_path}/lav.json"]) == 0
+    (results,) = json.loads((tmp_path / "lav.json").read_text()).values()
+    assert results["acc"] >= 0.8
 
 
 def test_it_trains_on_arrays_of_a_file(tmp_path: Path) -> None:
