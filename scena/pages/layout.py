@@ -4,6 +4,7 @@ Nothing is fetched from elsewhere: style and script are in the page. Every funct
 """
 
 import html
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -73,7 +74,7 @@ def render_page(
         f'<body><header class="top"><div class="line"><span class="kind">{escaped(kind)}</span><nav>{bar}</nav>'
         '<button class="icon" data-theme-switch type="button" title="Light or dark" aria-label="Switch between light and dark">'
         f"{_THEME_ICON}</button></div><h1>{heading}</h1>"
-        + (f'<p class="lead">{escaped(lead)}</p>' if lead else "")
+        + (f'<p class="lead">{_with_code(lead)}</p>' if lead else "")
         + (fact_list(facts) if facts else "")
         + f'</header>\n<div class="page{" with-contents" if navigation else ""}">{navigation}<main>\n{body}\n</main></div>\n'
         f"<script>{_asset('script.js')}{script}</script></body></html>\n"
@@ -199,3 +200,8 @@ def tabs(key: str, panels: Mapping[str, str]) -> str:
 @cache
 def _asset(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _with_code(text: str) -> str:
+    """Escaped text, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped(text))

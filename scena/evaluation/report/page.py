@@ -59,6 +59,8 @@ class Report:
             if name not in ("epoch", "step", "time", "seconds"):
                 groups.setdefault(re.sub(r"^(val|lav)_", "", name), []).append(name)
         if groups:
+            if "learning_rate" in groups:  # the least interesting one comes last
+                groups["learning_rate"] = groups.pop("learning_rate")
             plots = [
                 self._plot(group, history_figure(history, names), f"training_{_file_name(run)}{group}")
                 for group, names in groups.items()
