@@ -1,7 +1,7 @@
 """Random bytes for everything that parses foreign files and requests: only declared errors, never a traceback.
 
-Inputs are valid ones with random changes. `python -m tests.reliability.fuzz --count 20000` tries that many for each parser, with at most
-4 GB of memory.
+Inputs are valid ones with random changes. `python -m tests.reliability.fuzz --count 20000` tries that many for each parser, each in a
+process of its own with at most 4 GB of memory, and prints the rate, the slowest input and the memory that was used.
 """
 
 import argparse
@@ -11,15 +11,20 @@ import json
 import logging
 import random
 import resource
+import signal
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import h5py
 import msgspec
 import numpy as np
+import openpyxl
 from PIL import Image
 
 from scena import Sample
@@ -29,11 +34,14 @@ from scena.data.records.files import RecordFile, index_path
 from scena.data.records.leaf import Leaf
 from scena.data.records.schema import Schema
 from scena.data.records.writing import ShardWriter
+from scena.data.sources.arrays import load_array
 from scena.data.spec import ArraySpec
 from scena.errors import ScenaError
 from scena.evaluation.dump import DumpWriter, read_dump
 from scena.experiments.sheets.files import read_sheet
+from scena.experiments.sheets.run_registry import RunRegistry
 from scena.params.files.yaml_reader import read as read_yaml
+from scena.prediction.converted import read_converted
 from scena.prediction.serving.payload import (
     PayloadError,
     fields_of_json,
@@ -41,14 +49,26 @@ from scena.prediction.serving.payload import (
     sample_of_fields,
     sample_of_file,
 )
+from scena.scenario.ensemble import members
+from scena.scenario.stored import read_description
 from scena.storage.checksums import DamagedFileError, seal, verify
-from scena.storage.run_layout import MANIFEST, STATE_FILE, TENSORS_FILE
+from scena.storage.run_layout import CONVERTED_FILE, ENSEMBLE_FILE, MANIFEST, STATE_FILE, TENSORS_FILE
 from scena.storage.tensor_file import TensorBuffer
 from scena.training.checkpoint.format import FORMAT, StoredState, VariableEntry, read_checkpoint
 from scena.training.trackers.journal import JournalReader, Points, encode
 from tests.reliability.bitrot import warnings_of_scena
 
 MEMORY = 4 << 30
+SECONDS = 20
+"""Of processor time; an input that takes longer hangs a program."""
+MOST_SHOWN = 100
+
+ROWS = [
+    ["ID", "SCRIPT", "PARAMS", ""],
+    ["", "", "trainer", ""],
+    ["", "", "epochs", "seed"],
+    ["1", "scena train x", "3", "a b"],
+]
 
 
 class Parser(NamedTuple):
@@ -83,7 +103,7 @@ class StandInPredictor:
 
 def parsers(folder: Path) -> dict[str, Parser]:
     """All of them; they write their inputs into a folder."""
-    return {**_data(folder), **_runs(folder), **_texts(folder)}
+    return {**_data(folder), **_runs(folder), **_texts(folder), **_descriptions(folder), **_archives(folder)}
 
 
 def _data(folder: Path) -> dict[str, Parser]:
@@ -171,20 +191,10 @@ def _texts(folder: Path) -> dict[str, Parser]:
     plain_dump = b"".join(_without_checksum(line) for line in good_dump.splitlines())
 
     def read_file(name: str, read: Callable[[Path], Any]) -> Callable[[bytes], Any]:
-        def parse(data: bytes) -> None:
-            (folder / name).write_bytes(data)
-            read(folder / name)
-
-        return parse
+        return _from_file(folder / name, read)
 
     text = io.StringIO()
-    rows = [
-        ["ID", "SCRIPT", "PARAMS", ""],
-        ["", "", "trainer", ""],
-        ["", "", "epochs", "seed"],
-        ["1", "scena train x", "3", "a b"],
-    ]
-    csv.writer(text).writerows(rows)
+    csv.writer(text).writerows(ROWS)
     yaml = b"# c\na: 1e-4\nb: {c: [1, 2, 'x'], d: !!str 5}\nbase: &b\n  x: 1\nother:\n  <<: *b\n  y: |\n    text\n"
     plain = b'{"a": [1, 2.5, null, true], "b": {"c": "\\ud83d\\ude00"}}'
     sheet = b"script: scena train x\nparams: {trainer.epochs: 3}\nruns:\n- id: 1\n  params: {model.units: [1, 2]}\n"
@@ -207,6 +217,85 @@ def _texts(folder: Path) -> dict[str, Parser]:
         "request, image": Parser([picture.getvalue()], request("image/png")),
         "request, form": Parser([form], request("multipart/form-data; boundary=b")),
     }  # fmt: skip
+
+
+def _descriptions(folder: Path) -> dict[str, Parser]:
+    """The small JSON files of exports and sheets."""
+    member = {
+        "format": "onnx",
+        "graph": "default",
+        "files": {"a.onnx": "00"},
+        "source": {},
+        "inputs": {},
+        "outputs": {},
+    }
+    converted = {
+        "format": 1,
+        "models": {"a.onnx": member | {"differences": {"y": 0.0}, "tolerance": 1e-4, "samples": 3}},
+    }
+    export = {
+        "format": 2,
+        "scenario": "a:B",
+        "trainer": {"epochs": 3},
+        "params": {"x": 1},
+        "pipelines": {},
+        "imports": ["a"],
+    }
+    entry = {"words": ["scena", "train"], "status": "done", "exit": 0, "seconds": 1.5, "attempts": 1, "directory": None}
+    (folder / "m" / "scenario.json").parent.mkdir()
+    (folder / "m" / "scenario.json").write_text("{}")
+
+    def file(name: str, content: Any, read: Callable[[Path], Any]) -> Parser:
+        return Parser([json.dumps(content).encode()], _from_file(folder / name, read))
+
+    return {
+        "scenario.json": file("scenario.json", export, read_description),
+        "converted models": file(CONVERTED_FILE, converted, lambda path: read_converted(path.parent)),
+        "ensemble": file(ENSEMBLE_FILE, {"format": 1, "members": ["m"]}, lambda path: members(path.parent)),
+        "registry of runs": file("r.json", entry, lambda path: RunRegistry(path.parent).read("r")),
+    }
+
+
+def _archives(folder: Path) -> dict[str, Parser]:
+    """Zip files of arrays and weights, and what numpy and HDF5 store."""
+    from scena.model.state.archive import WEIGHTS, check_hdf5_file, unpacked_weights  # needs Keras
+
+    array, archive, hdf5, keras, sheet = (folder / name for name in ("a.npy", "a.npz", "a.h5", "a.keras", "x.xlsx"))
+    np.save(array, np.ones((2, 3), np.float32))
+    np.savez_compressed(archive, x=np.arange(4))
+    with h5py.File(hdf5, "w", libver="latest") as file:
+        file.create_group("layers").create_dataset("w", data=np.ones(3))
+    with zipfile.ZipFile(keras, "w") as zipped:
+        zipped.write(hdf5, WEIGHTS)
+        zipped.writestr("config.json", "{}")
+    book = openpyxl.Workbook()
+    for row in ROWS:
+        book.worksheets[0].append(row)
+    book.save(sheet)
+
+    def unpack(path: Path) -> None:
+        with unpacked_weights(path, 1000):
+            pass
+
+    readers: dict[str, tuple[Path, Callable[[Path], Any]]] = {
+        "array": (array, lambda path: load_array(str(path))),
+        "arrays": (archive, lambda path: load_array(f"{path}:x")),
+        "HDF5": (hdf5, check_hdf5_file),
+        "arrays, HDF5": (hdf5, lambda path: load_array(f"{path}:layers/w")),
+        "Keras archive": (keras, unpack),
+        "sheet, xlsx": (sheet, read_sheet),
+    }
+    return {name: Parser([path.read_bytes()], _from_file(path, read)) for name, (path, read) in readers.items()}
+
+
+def _from_file(path: Path, read: Callable[[Path], Any]) -> Callable[[bytes], Any]:
+    """A parser of bytes from one of files."""
+
+    def parse(data: bytes) -> None:
+        path.write_bytes(data)
+        read(path)
+
+    return parse
 
 
 def _without_checksum(line: bytes) -> bytes:
@@ -270,29 +359,74 @@ def fuzz(parser: Parser, count: int, seed: int) -> Iterator[str]:
             yield f"{type(error).__name__}: {str(error)[:120]} for {data[:200]!r}"
 
 
-def main() -> int:
-    """Fuzzes all parsers."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--count", type=int, default=20_000)
-    arguments.add_argument("--seed", type=int, default=1)
-    options = arguments.parse_args()
+class Result(NamedTuple):
+    """What the inputs for one parser led to."""
+
+    wrong: list[str]
+    seconds: float
+    """Of processor time."""
+    megabytes: int
+    """How much memory was used beyond that before the first input."""
+
+
+def _campaign(name: str, count: int, seed: int) -> Result:
+    """Tries the inputs in this process, which must be a new one: its memory is limited from now on."""
     warnings.simplefilter("ignore")
     logging.disable()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    failures = 0
+    signal.signal(signal.SIGVTALRM, _too_slow)
     with tempfile.TemporaryDirectory(prefix="scena-fuzz-", dir="/dev/shm") as folder:
-        for name, parser in parsers(Path(folder)).items():
-            start = time.monotonic()
-            with warnings_of_scena():
-                wrong = list(fuzz(parser, options.count, options.seed))
-            failures += len(wrong)
-            print(
-                f"{name:20} {options.count:>8} inputs {len(wrong):>5} wrong {time.monotonic() - start:7.1f} s",
-                flush=True,
-            )
-            for text in wrong[:3]:
-                print(f"    {text}")
-    print(f"{failures} wrong")
+        parser = parsers(Path(folder))[name]
+
+        def timed(data: bytes) -> None:
+            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+            parser.parse(data)
+
+        wrong = []
+        for data in parser.seeds:
+            parser.parse(data)
+        before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        with warnings_of_scena() as reported:
+            for number, text in enumerate(fuzz(parser._replace(parse=timed), count, seed)):
+                if number < MOST_SHOWN:
+                    wrong.append(text)
+                reported.clear()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        return Result(
+            wrong,
+            time.process_time() - start,
+            (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10,
+        )
+
+
+def _too_slow(*_: object) -> None:
+    raise TimeoutError(f"more than {SECONDS} s of processor time")
+
+
+def main() -> int:
+    """Fuzzes all parsers, or some."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--count", type=int, default=20_000)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--only", nargs="*", help="names of parsers")
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory(prefix="scena-fuzz-", dir="/dev/shm") as folder:
+        names = list(parsers(Path(folder)))
+    failures, total = 0, 0.0
+    for name in options.only if options.only is not None else names:
+        with get_context("fork").Pool(1) as pool:
+            found = pool.apply(_campaign, (name, options.count, options.seed))
+        failures += len(found.wrong)
+        total += found.seconds
+        rate = options.count / found.seconds
+        print(
+            f"{name:20} {options.count:>8} inputs {len(found.wrong):>3} wrong {found.seconds:7.1f} s of processor time "
+            f"{rate:>8,.0f} / s {found.megabytes:>5} MB more",
+            flush=True,
+        )
+        for text in found.wrong[:3]:
+            print(f"    {text}", flush=True)
+    print(f"{failures} wrong, {total:.0f} s of processor time")
     return bool(failures)
 
 

@@ -30,6 +30,8 @@ MOST_DEPTH = 64
 SLACK = 64 << 20
 """Overhead of HDF5."""
 CHUNK = 1 << 20
+HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError, OverflowError)
+"""What h5py raises for a damaged file; a `ModelError` is one of them."""
 
 
 @contextmanager
@@ -52,24 +54,17 @@ def _unpack(path: Path, weight_bytes: int, target: Path) -> Path:
         verify(path)
         with zipfile.ZipFile(path) as archive:
             _check_members(path, archive, weight_bytes)
+            if WEIGHTS not in archive.namelist():
+                raise ModelError(f"{path} holds no {WEIGHTS}; it is not a model that was saved by Keras 3.")
             with archive.open(WEIGHTS) as source, target.open("wb") as file:
                 shutil.copyfileobj(source, file, CHUNK)
         with h5py.File(target, "r") as weights:
             _check_group(path, weights, 4 * weight_bytes + SLACK)
     except DamagedFileError as error:
         raise ModelError(f"{error}.") from error
-    except KeyError:
-        raise ModelError(f"{path} holds no {WEIGHTS}; it is not a model that was saved by Keras 3.") from None
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        struct.error,
-        OSError,
-        RuntimeError,
-        ValueError,
-        OverflowError,
-    ) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, *HDF5_ERRORS) as error:
+        if isinstance(error, ModelError):
+            raise
         if isinstance(error, FileNotFoundError):
             raise ModelError(f"There is no {path}.") from error
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -87,7 +82,9 @@ def check_hdf5_file(path: Path) -> None:
     try:
         with h5py.File(path, "r") as file:
             _check_group(path, file)
-    except OSError as error:
+    except HDF5_ERRORS as error:
+        if isinstance(error, ModelError):
+            raise
         raise ModelError(f"{path} is not an HDF5 file, or is damaged: {error}") from error
 
 
