@@ -17,6 +17,7 @@ from typing import Any
 
 from scena.errors import ScenaError, ScenarioError, did_you_mean
 from scena.params import ParamsError
+from scena.params.convert import shown
 from scena.scenario.scenario import ScenarioBase
 
 PACKAGE = Path(__file__).parent.parent
@@ -199,7 +200,7 @@ def _import_scenario_module(name: str, asked: str) -> ModuleType:
     known = list_scenarios()
     close = did_you_mean(asked, known)
     listing = f" Scenarios found here: {', '.join(known)}." if known and not close else ""
-    raise ScenarioError(f"There is no scenario {asked!r}{close}.{listing}")
+    raise ScenarioError(f"There is no scenario {shown(asked)}{close}.{listing}")
 
 
 def _import(name: str) -> ModuleType | None:

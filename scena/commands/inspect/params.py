@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from scena.commands.command import Command, ImportOptions
 from scena.commands.output import text_table
-from scena.params import Params, Parsed, dump_command, dump_yaml, param, root_of
+from scena.params import Params, ParamsError, Parsed, dump_command, dump_yaml, param, root_of
 from scena.plots import check_suffix
 from scena.scenario.finding import AnyScenario, find_scenario
 from scena.storage.run_layout import EXPORT_FILE, PARAMS_FILE
@@ -49,6 +49,10 @@ class ShowParams(Command):
     def found(self) -> tuple[AnyScenario, str, Any]:
         """The scenario, its name, and the parameters to show: its own, or those of a run."""
         if self.stored is None:
+            if self.options.scenario is not None:
+                raise ParamsError(
+                    f"--scenario {self.options.scenario} names the scenario of a run, and {self.options.subject} is not one"
+                )
             scenario = find_scenario(self.options.subject)
             return scenario, self.options.subject, scenario.default_trainer_params()
         from scena.scenario.stored import read_training

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -62,10 +63,15 @@ class Compare(ModelCommand):
     @property
     def has_dumps(self) -> bool:
         """Whether two dumps are compared."""
-        files = [path.is_file() for path in (self.options.first, self.options.second)]
+        paths = (self.options.first, self.options.second)
+        for path in paths:
+            if not os.path.exists(path):
+                raise ScenarioError(f"There is no {path}: neither a dump nor a model.")
+        files = [path.is_file() for path in paths]
         if any(files) and not all(files):
+            file, folder = sorted(paths, key=lambda path: not path.is_file())
             raise ParamsError(
-                "compare takes two dumps or two models, not one of each: scena lav MODEL --dump FILE writes one"
+                f"compare takes two dumps or two models, and {file} is a file, {folder} a folder: scena lav MODEL --dump FILE writes a dump"
             )
         return all(files)
 

@@ -59,7 +59,7 @@ class Track(Command):
             read_json(directory / PARAMS_FILE)
         )
         if not services:
-            return [(str(directory), "", "it has no tracker: name one with --to", True)]
+            return [(str(directory), "", _why_none(directory), True)]
         rows = []
         for name, service in services.items():
             addresses = {} if self.params.to else service.foreign_addresses()
@@ -75,6 +75,17 @@ class Track(Command):
                 result, failed = str(error), True
             rows.append((str(directory), name, result, failed))
         return rows
+
+
+def _why_none(directory: Path) -> str:
+    """Why nothing can be sent of a run without trackers: it cannot be read, or has none."""
+    from scena.experiments.stored_run import read_run
+
+    try:
+        read_run(directory)
+    except ScenaError as error:
+        return str(error)
+    return "it has no tracker: name one with --to"
 
 
 def _send(directory: Path, name: str, service: TrackerServiceParams) -> tuple[str, bool]:
