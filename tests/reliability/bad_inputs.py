@@ -21,9 +21,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from scena.commands.main import command_name, find_command
 from scena.commands.main import main as scena
+from scena.display import visible
 from scena.errors import ScenaError
 from scena.params import parse_options
-from scena.params.cli.command_line import current_tree, is_flag
+from scena.params.cli.command_line import current_tree, is_flag, takes_many
 from scena.params.declare import FlagValue
 from scena.params.kinds import peel
 from scena.params.settable import Index, Node
@@ -137,17 +138,17 @@ def _word_cases(base: str) -> Iterator[Case]:
     yield Case([f"{name}x"], (f"{name}x",), "command")
     yield Case([*command, "--nosuchflag", "1", *rest], ("nosuchflag", " first: "), "unknown flag")
     yield Case([*base.split(), "--nosuch.flag=1"], ("nosuch",), "unknown flag")
-    yield Case([*command, *rest, "--", "x"], ("--", "x"), "stray word")
+    yield Case([*command, *rest, "--", "x"], ("'--'", "'x'", "unexpected"), "stray word")
     if rest and not is_flag(rest[0]) and name not in ("new", "runs", "zoo"):
         yield Case(
             [*command, *rest[1:]],
-            (find_command(name).positional()[0].positional.lower(),) if name != "launch" else ("",),
+            (find_command(name).positional()[0].positional.lower(),),
             "missing",
         )
         for wrong in ("nosuch", "", "a\0b", "ünïcode\u202e", "x" * 5000, "\udcff", "../../..", "/dev/null", "-"):
             yield Case(
                 [*command, wrong, *rest[1:]],
-                (wrong[:20].encode("unicode_escape").decode(), repr(wrong)[1:20], name),
+                (visible(wrong)[:20], repr(wrong)[1:20]) if wrong else ("''", " first: "),
                 "argument",
             )
 
@@ -161,19 +162,20 @@ def _flag_cases(base: str) -> Iterator[Case]:
 
         def case(*more: str) -> Case:
             own = [*name.split(), *more, *rest] if name == "launch" else [*words, *more]
-            return Case(own, (node.name, short, *more[1:]), f"flag of {name}")  # noqa: B023
+            return Case(own, (node.name, short, *map(repr, more[1:])), f"flag of {name}")  # noqa: B023
 
         for value in _wrong_values(node):
             yield case(flag, *value)
-        if bool not in peel(node.hint)[0] or node.kind.form != "leaf":
-            yield case(flag) if not _may_be_empty(node) else case(f"{flag}x", "1")
+        if not _may_be_empty(node):
+            yield case(flag)
         yield case(f"{flag}x", "1")
 
 
 def _may_be_empty(node: Node) -> bool:
-    return node.kind.form != "params" and (
-        node.kind.form != "leaf" or "list" in str(node.hint) or "tuple" in str(node.hint) or "dict" in str(node.hint)
-    )
+    """Whether the flag may stand alone."""
+    if node.kind.form != "leaf":
+        return node.kind.form != "params"
+    return takes_many(node.hint) or bool in peel(node.hint)[0]
 
 
 def _nodes(name: str, words: list[str]) -> list[Node]:
