@@ -224,7 +224,7 @@ FILES: list[tuple[str, list[str]]] = [
     (f"train {MIN} --trainer.output_dir new --warmstart.model {{a.h5}}", ZIP),
     (f"train {MIN} --trainer.output_dir new --warmstart.model {{a.safetensors}}", [*ANY, "malicious: a huge length"]),
     ("train classification --trainer.output_dir new --data ImageFiles --data.images {a}", RUN),
-    ("train classification --trainer.output_dir new --data ImageTable --data.csv {a.csv}", TABLE),
+    ("train classification --trainer.output_dir new --data ImageFiles --data.csv {a.csv}", TABLE),
     ("records write --output new --name n --images {a}", RUN),
     ("records write --output new --name n --csv {a.csv}", TABLE),
     ("records info {a.tfrecord}", [*ANY, "cut records"]),

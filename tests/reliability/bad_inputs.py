@@ -116,7 +116,9 @@ def all_cases(with_run: bool = True) -> list[Case]:
         for kind in kinds:
             name = f"bad{Path(template.partition('{')[2].partition('}')[0]).suffix}"
             words = re.sub(r"\{[^}]*\}", name, template).split()
-            cases.append(Case(words, (name, "nosuch"), f"file: {template.split()[0]}", (name, kind)))
+            cases.append(
+                Case(words, (name, "nosuch", "None of the 2 images"), f"file: {template.split()[0]}", (name, kind))
+            )
     for template, files in RUN_FILES if with_run else []:
         for name, kinds in files.items():
             cases += [
@@ -142,7 +144,7 @@ def _word_cases(base: str) -> Iterator[Case]:
     if rest and not is_flag(rest[0]) and name not in ("new", "runs", "zoo"):
         yield Case(
             [*command, *rest[1:]],
-            (find_command(name).positional()[0].positional.lower(),),
+            (find_command(name).positional()[0].positional.lower().replace("|", " or "),),
             "missing",
         )
         for wrong in ("nosuch", "", "a\0b", "ünïcode\u202e", "x" * 5000, "\udcff", "../../..", "/dev/null", "-"):

@@ -3,10 +3,13 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.reliability.bad_files import CONTENTS
 from tests.zygote import ROOT
 
 
+@pytest.mark.long
 def test_wrong_input_is_refused_with_a_short_message() -> None:
     """In a process without TensorFlow, which tells what is refused before it would be loaded."""
     command = "-m tests.reliability.bad_inputs --count 80 --late 0 --without_run".split()

@@ -25,6 +25,7 @@ def check_trigger() -> int:
     return 0 if due == [4, 8, 12] and never == (False, False, True) else 1
 
 
+@pytest.mark.long
 def test_every_change_of_a_function_is_noticed() -> None:
     functions = functions_by_key([PATH])
     mutants = [mutant for mutant in mutants_of(PATH) if mutant.function[2] == "Trigger.due_at_step"]
@@ -49,6 +50,7 @@ def test_every_change_of_a_function_is_noticed() -> None:
     assert check_trigger() == 0, "only copies of this process are changed"
 
 
+@pytest.mark.long
 def test_what_never_ends_is_ended() -> None:
     def spin(write: Callable[[str], None]) -> int:
         while True:
