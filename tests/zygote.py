@@ -77,11 +77,11 @@ class Zygote:
         self._join = join
 
     @classmethod
-    def started(cls, **environment: str) -> "Zygote":
+    def started(cls, python: str | Path = sys.executable, **environment: str) -> "Zygote":
         """A new process that has imported Keras and its backend, with these changes to the environment."""
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.zygote"],
+            [python, "-m", "tests.zygote"],
             cwd=ROOT,
             env=os.environ | environment,
             stdin=pipe,

@@ -47,10 +47,14 @@ def kill_until_finished(
     kills: int,
     resume_flags: Callable[[], list[str]] = list,
     scenario: str = SCENARIO,
+    start: list[str] | None = None,
 ) -> Counter[str]:
-    """Runs a training that is killed at random moments and resumed until it ends; returns how often it was killed, and when."""
+    """Runs a training that is killed at random moments and resumed until it ends; returns how often it was killed, and when.
+
+    It begins with the command `start`, if that is given.
+    """
     log = directory.with_suffix(".log")
-    start = ["train", scenario, "--trainer.output_dir", str(directory), *flags]
+    start = start or ["train", scenario, "--trainer.output_dir", str(directory), *flags]
     child = zygote.start(*start, log=log)
     done: Counter[str] = Counter()
     while True:

@@ -1,7 +1,7 @@
-"""A training that is killed, with an MLflow server that is stopped and started: its database holds each value once and in order."""
+"""A real MLflow server that is stopped and started while trainings are killed: its database holds each value once and in order."""
 
+import json
 import os
-import random
 import shutil
 import signal
 import socket
@@ -11,12 +11,12 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.environments import own_environment
-from tests.faults.harness import FLAGS, kill_until_finished
-from tests.faults.test_trackers import reference
+from tests.faults.tracked import OLDER, check, in_history, live_through_everything
 from tests.zygote import Zygote
 
 pytestmark = pytest.mark.long
@@ -77,12 +77,29 @@ class Server:
         with sqlite3.connect(self.folder / "mlflow.db") as database:
             rows = database.execute(
                 "select t.value, m.key, m.step, m.value from metrics m join tags t on t.run_uuid = m.run_uuid "
-                "where t.key = 'scena.run' order by m.timestamp, m.rowid"
+                "where t.key = 'scena.run' order by m.rowid"
             ).fetchall()
         found: dict[str, list[tuple[str, int, float]]] = {}
         for run, key, step, value in rows:
             found.setdefault(run, []).append((key, int(step), float(value)))
         return found
+
+    def tags(self, identity: str) -> dict[str, str]:
+        """The tags of a run, with its id, experiment and status."""
+        with sqlite3.connect(self.folder / "mlflow.db") as database:
+            ((run, experiment, status),) = database.execute(
+                "select r.run_uuid, r.experiment_id, r.status from runs r join tags t on t.run_uuid = r.run_uuid "
+                "where t.key = 'scena.run' and t.value = ? and r.lifecycle_stage = 'active'",
+                [identity],
+            ).fetchall()
+            tags = dict(database.execute("select key, value from tags where run_uuid = ?", [run]).fetchall())
+        return tags | {"run": run, "experiment": str(experiment), "status": status}
+
+    def params(self, identity: str) -> dict[str, str]:
+        """The parameters of a run."""
+        with sqlite3.connect(self.folder / "mlflow.db") as database:
+            run = self.tags(identity)["run"]
+            return dict(database.execute("select key, value from params where run_uuid = ?", [run]).fetchall())
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +113,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     shutil.rmtree(folder / "env")
 
 
-def test_kills_with_a_server_that_is_stopped_and_started(zygote: Zygote, server: Server, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    words = [*FLAGS, "--tracker", "mlflow", "--tracker.mlflow.uri", server.uri]
+def test_kills_with_a_server_that_is_stopped_and_started(
+    zygote: Zygote, server: Server, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    again = ["--tracker.mlflow.uri", server.uri]
     rounds = iter(range(1000))
 
     def stop_or_start() -> list[str]:
@@ -106,20 +124,43 @@ def test_kills_with_a_server_that_is_stopped_and_started(zygote: Zygote, server:
             server.start()
         else:
             server.stop()
-        return words[-2:]
+        return again
 
-    done = kill_until_finished(zygote, run, words, random.Random(3), kills=4, resume_flags=stop_or_start)
-    assert done.total() >= 1
-    print(f"kills: {dict(done)}")
-    if server.process.poll() is not None:
-        server.start()
-    until = time.monotonic() + 300
-    while zygote.run("track", run, "--to", "mlflow", "--to.mlflow.uri", server.uri, log=tmp_path / "track.log") != 0:
-        assert time.monotonic() < until, (tmp_path / "track.log").read_text()
-        time.sleep(1)
-    (numbers,) = server.numbers().values()
-    results = [each for each in numbers if not each[0].startswith("system/")]
-    keys = [(key, step) for key, step, _ in results]
-    assert len(set(keys)) == len(keys), "a value is there twice"
-    assert [step for _, step in keys] == sorted(step for _, step in keys), "values are out of order"
-    assert set(reference(run)) <= set(results), "values are missing or differ"
+    def up() -> list[str]:
+        if server.process.poll() is not None:
+            server.start()
+            next(rounds)
+        return ["--to", "mlflow", "--to.mlflow.uri", server.uri]
+
+    identity = live_through_everything(
+        zygote,
+        tmp_path / "run",
+        ["--tracker", "mlflow", *again],
+        server.numbers,
+        expected,
+        resume_flags=stop_or_start,
+        send=up,
+    )
+    first, linked = (server.tags(identity), server.tags(f"{identity}-1"))
+    assert linked["scena.continues"] == identity and linked["scena.from_step"] > OLDER
+    assert linked["mlflow.parentRunId"] == first["run"] and linked["status"] == first["status"] == "FINISHED"
+
+
+def test_back_fill_of_runs_that_were_trained_without_a_tracker(
+    zygote: Zygote, server: Server, reference: Path, tmp_path: Path
+) -> None:
+    run, log = tmp_path / "run", tmp_path / "log"
+    shutil.copytree(reference, run)
+    identity = json.loads((run / "trainer_params.json").read_text())["run"]
+    for _ in range(2):  # the second one finds nothing to do
+        words = ["--to", "mlflow", "--to.mlflow.uri", server.uri, "--to.mlflow.tags", "paper=v2"]
+        assert zygote.run("track", tmp_path, *words, log=log) == 0, log.read_text()
+        numbers = server.numbers()[identity]
+        check(numbers, run)
+        assert set(numbers) == set(in_history(run))
+    tags = server.tags(identity)
+    assert (tags["status"], tags["paper"], tags["mlflow.runName"]) == ("FINISHED", "v2", "run")
+    stored = server.folder / "artifacts" / tags["experiment"] / tags["run"] / "artifacts"
+    assert (stored / "best" / "model.keras").read_bytes() == (run / "best" / "model.keras").read_bytes()
+    assert (stored / "history.csv").read_bytes() == (run / "history.csv").read_bytes()
+    assert server.params(identity)["train.batch_size"] == "8"

@@ -1,6 +1,5 @@
 """A tracker holds each value once and in order, however often the training and its sender are killed; the training never notices it."""
 
-import csv
 import json
 import random
 import time
@@ -10,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.faults.harness import FLAGS, SCENARIO, fingerprint, kill_until_finished
-from tests.training.trackers.ledger import points, read, results
+from tests.faults.tracked import check, in_history, results, unlike
+from tests.training.trackers.ledger import points, read
 from tests.training.trackers.mlflow_rest import MlflowRest
 from tests.zygote import Zygote
 
@@ -22,14 +22,6 @@ def tracked(folder: Path, *more: str | Path) -> list[str]:
     return [str(word) for word in words]
 
 
-def reference(directory: Path) -> list[tuple[str, int, float]]:
-    """What a tracker must hold of a run whose epochs end with a validation: its history, epoch by epoch."""
-    with (directory / "history.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    names = {"val_loss": "val/loss", "loss": "train/loss", "learning_rate": "train/learning_rate"}
-    return [(key, int(row["step"]), float(row[name])) for row in rows for name, key in names.items() if row.get(name)]
-
-
 def wait_for_sender(folder: Path, runs: int = 1) -> None:
     """Waits until the sender, which outlives a killed training for a while, has nothing left to send."""
     until = time.monotonic() + 300
@@ -38,24 +30,14 @@ def wait_for_sender(folder: Path, runs: int = 1) -> None:
         time.sleep(0.1)
 
 
-def check(folder: Path, directory: Path, run: str | None = None) -> None:
-    numbers = points(folder / "ledger")
-    found = results(numbers[run or next(iter(numbers))])
-    keys = [(key, step) for key, step, _ in found]
-    assert len(set(keys)) == len(keys), "a value is there twice"
-    assert [step for _, step in keys] == sorted(step for _, step in keys), "values are out of order"
-    missing = set(reference(directory)) - set(found)
-    assert not missing, "values are missing or differ"
-
-
 def test_kills_of_a_tracked_training(zygote: Zygote, expected: dict[str, Any], tmp_path: Path) -> None:
     done = kill_until_finished(
         zygote, tmp_path / "run", tracked(tmp_path), random.Random(5), kills=3, resume_flags=lambda: IMPORT
     )
     assert done.total() >= 1
     wait_for_sender(tmp_path)
-    assert len(points(tmp_path / "ledger")) == 1
-    check(tmp_path, tmp_path / "run")
+    (numbers,) = points(tmp_path / "ledger").values()
+    check(numbers, tmp_path / "run")
     found = fingerprint(tmp_path / "run")
     found["state"]["callbacks"].pop("JournalTracker")
     found["state"]["code"].pop("tests.training.trackers.ledger")
@@ -73,10 +55,7 @@ def test_services_leave_weights_and_history_as_they_are(
         rest.stop()
     words = [*FLAGS, "--tracker", "mlflow", "wandb", "--tracker.mlflow.uri", rest.uri]
     assert zygote.run("train", SCENARIO, "--trainer.output_dir", run, *words, log=log) == 0, log.read_text()
-    found = fingerprint(run)
-    found["state"]["callbacks"].pop("JournalTracker")
-    for part, value in expected.items():
-        assert found[part] == value, part
+    assert not unlike(expected, run)
     if server == "down":
         assert rest.runs == {} and "The tracker mlflow " in log.read_text()
         return
@@ -86,9 +65,7 @@ def test_services_leave_weights_and_history_as_they_are(
         assert time.monotonic() < until, log.read_text()
         time.sleep(0.2)
     rest.stop()
-    numbers = results(rest.numbers(identity))
-    assert set(reference(run)) <= set(numbers), "values are missing or differ"
-    assert len({(key, step) for key, step, _ in numbers}) == len(numbers), "a value is there twice"
+    check(rest.numbers(identity), run)
     assert len(list(run.glob(f"tracking/wandb/wandb/*/run-{identity}.wandb"))) == 1
 
 
@@ -117,7 +94,7 @@ def test_a_resume_from_an_older_checkpoint_with_other_flags_is_a_linked_run(zygo
     link = next(line[2] for line in read(tmp_path / "ledger") if line[:2] == [f"{identity}-1", "run"])
     assert link["continues"] == identity and link["params"]["learning_rate.lr"] == 0.5
     assert "they get a linked run (1)" in log.read_text()
-    check_from = [row for row in reference(run) if row[1] > 8]
+    check_from = [row for row in in_history(run) if row[1] > 8]
     assert set(check_from) <= set(after[f"{identity}-1"])
 
 
@@ -136,5 +113,6 @@ def test_a_tracker_that_is_down_does_not_stop_a_training(
     down.unlink()
     assert zygote.run("resume", tmp_path / "run", *IMPORT, log=log) == 0  # nothing left to train
     wait_for_sender(tmp_path)
-    check(tmp_path, tmp_path / "run")
+    (numbers,) = points(tmp_path / "ledger").values()
+    check(numbers, tmp_path / "run")
     assert "The tracker ledger has all values" in log.read_text()

@@ -78,8 +78,3 @@ def points(file: Path) -> dict[str, list[tuple[str, int, float]]]:
         if kind == "point":
             found.setdefault(run, []).append((rest[0], rest[1], float(rest[2])))
     return found
-
-
-def results(numbers: list[tuple[str, int, float]]) -> list[tuple[str, int, float]]:
-    """Those of the training, without the load of the machine."""
-    return [each for each in numbers if not each[0].startswith("system/")]

@@ -20,9 +20,6 @@ from scena.model.tensorboard import ImageData, TextData
 from scena.training.trackers.media import store_data
 from scena.training.trackers.recorder import Recorder
 from tests.environments import ROOT, own_environment
-from tests.faults.harness import FLAGS, SCENARIO
-from tests.faults.test_trackers import reference
-from tests.training.trackers.ledger import results
 
 pytestmark = pytest.mark.long
 
@@ -59,10 +56,15 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+def places(folder: Path) -> dict[str, str]:
+    """The environment that keeps trackio in a folder."""
+    own = {"TRACKIO_DIR": str(folder / "trackio"), "HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
+    return own | {"PYTHONPATH": str(ROOT)}
+
+
 def start(python: Path, folder: Path, *arguments: str | Path) -> subprocess.Popen[str]:
-    places = {"TRACKIO_DIR": str(folder / "trackio"), "HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
-    places |= {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([python, *arguments], env=os.environ | places, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | places(folder)
+    return subprocess.Popen([python, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def send(python: Path, folder: Path) -> None:
@@ -133,32 +135,3 @@ def test_kills_of_the_sender(python: Path, tmp_path: Path) -> None:
     recorder.end()
     send(python, tmp_path)
     assert [row[1:] for row in rows(tmp_path)] == VALUES
-
-
-def test_a_training_that_is_killed(python: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    words = ["-m", "scena", "train", SCENARIO, "--trainer.output_dir", run, "--tracker", "trackio", *FLAGS]
-    words += ["--tracker.trackio.project", "digits"]
-    slow = ["--data.pre_proc.processors.Jitter.seconds", "0.05"]
-    for number in range(3):
-        process = start(python, tmp_path, *(words if number == 0 else ["-m", "scena", "resume", run]), *slow)
-        if number < 2:
-            before = len(_checkpoints(run))
-            while len(_checkpoints(run)) <= before and process.poll() is None:
-                time.sleep(0.05)
-            process.kill()
-        process.communicate()
-        assert process.returncode == (-signal.SIGKILL if number < 2 else 0)
-    print("2 kills")
-    until = time.monotonic() + 300
-    while 'waiting":0' not in (run / "tracking" / "trackio.json").read_text():
-        assert time.monotonic() < until
-        time.sleep(0.2)
-    numbers = results([row[1:] for row in rows(tmp_path)])
-    assert set(reference(run)) <= set(numbers), "values are missing or differ"
-    assert len({(key, step) for key, step, _ in numbers}) == len(numbers), "a value is there twice"
-    assert [step for _, step, _ in numbers] == sorted(step for _, step, _ in numbers), "values are out of order"
-
-
-def _checkpoints(run: Path) -> list[Path]:
-    return [path for path in run.glob("checkpoint/*") if path.name.isdecimal()]

@@ -42,29 +42,27 @@ def start(folder: Path, how: str) -> subprocess.Popen[str]:
     )
 
 
-def history(folder: Path) -> list[list[tuple[str, int, Any]]]:
+def history(folder: Path) -> dict[Path, list[tuple[str, int, Any]]]:
     """Key, step and value of each file, read by W&B."""
-    files = []
+    files: dict[Path, list[tuple[str, int, Any]]] = {}
     for file in sorted(folder.glob("wandb/wandb/offline-run-*/*.wandb")):
         command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(file)]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, env=os.environ | WandbParams().environment()
         )
         rows = [json.loads(line) for line in done.stdout.splitlines() if '"type":"history"' in line]
-        files.append(
-            [
-                (key, int(row["history"]["step"]["num"]), value)
-                for row in rows
-                for key, value in row["history"]["item"].items()
-                if not key.startswith("_")
-            ]
-        )
+        files[file] = [
+            (key, int(row["history"]["step"]["num"]), value)
+            for row in rows
+            for key, value in row["history"]["item"].items()
+            if not key.startswith("_")
+        ]
     return files
 
 
 def check(folder: Path) -> int:
     keys = {key for key, _, _ in VALUES}
-    files = [[each for each in file if each[0] in keys] for file in history(folder)]
+    files = [[each for each in file if each[0] in keys] for file in history(folder).values()]
     together = [each for file in files for each in file]
     assert sorted(together) == sorted(VALUES), "a value is missing, differs, or is there twice"
     for file in files:
@@ -91,7 +89,7 @@ def test_offline_files_hold_each_value_once(tmp_path: Path) -> None:
         ended = start(tmp_path, "end")
         assert ended.communicate()[0] == "sent\n" and ended.returncode == 0
     assert check(tmp_path) == 2
-    found = [each for file in history(tmp_path) for each in file]
+    found = [each for file in history(tmp_path).values() for each in file]
     ((_, step, path),) = [each for each in found if each[0] == "val/errors.path"]
     (stored,) = tmp_path.glob(f"wandb/wandb/offline-run-*/files/{path}")
     assert step == 8 and stored.read_bytes() == (media / "0-8-e.0.png").read_bytes()
