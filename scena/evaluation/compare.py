@@ -52,8 +52,10 @@ def compare(
     evaluator: Evaluator[Any],
     number: int,
     progress: Callable[[int], None] = lambda done: None,
-) -> tuple[dict[str, Comparison], McNemar | None]:
+) -> tuple[dict[str, Comparison], McNemar | None, list[str]]:
     """The differences of all results that both sides have (A - B), and McNemar's test if the sides are single models with classes.
+
+    The last part of the answer names results that were not tested, because they are not finite for each sample or resample.
 
     Args:
         first: A.
@@ -64,14 +66,19 @@ def compare(
     """
     check_same_samples(first, second)
     found: dict[str, Comparison] = {}
+    without: list[str] = []
     members = [*first.members, *second.members]
     for name in [name for name in members[0].values if all(name in member.values for member in members)]:
+        if not all(np.isfinite(member.values[name]).all() for member in members):
+            without.append(name)
+            continue
         one, two = (np.mean([member.values[name] for member in side.members], axis=0) for side in (first, second))
         found[name] = Comparison(name, paired_bootstrap(one, two, number), _over_seeds(first, second, name))
     count = len(members[0].samples)
     if evaluate(evaluator, members[0].samples, range(count)):
         sides = [_evaluating(side, evaluator) for side in (first, second)]
-        tests = paired_results(sides[0], sides[1], count, number, progress)
+        tests, not_finite = paired_results(sides[0], sides[1], count, number, progress)
+        without += not_finite
         whole = [[evaluate(evaluator, one.samples, range(count)) for one in side.members] for side in (first, second)]
         for name, test in tests.items():
             values = [[float(result[name]) for result in results] for results in whole]
@@ -80,7 +87,7 @@ def compare(
     if len(members) == 2:
         rights = [right_answers(member.samples) for member in members]
         answers = mcnemar(rights[0], rights[1]) if rights[0] is not None and rights[1] is not None else None
-    return found, answers
+    return found, answers, without
 
 
 def _over_seeds(first: Side, second: Side, name: str) -> Interval | None:

@@ -159,5 +159,9 @@ def _value_at(sample: Sample, path: list[str], flag: str) -> Hashable:
         value = np.asarray(value).item()
     if not isinstance(value, str | int | float | bool | bytes | type(None)):
         raise ExperimentError(f"{flag} is a {type(value).__name__}, and a class or group is a number or a text.")
+    if value is None or value == "" or value != value:
+        raise ExperimentError(
+            f"{flag}: {sample.identity()} has no value there ({value!r}), so its fold cannot be chosen. Give it one, or leave it out."
+        )
     found: Hashable = value
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from scena.data.params import DataPipelineParams
 from scena.evaluation.statistics.student import Summary, summarize
 from scena.experiments.run_table import RUN_ONLY, shown
-from scena.experiments.stored_run import FINISHED, StoredRun
+from scena.experiments.stored_run import FINISHED, StoredRun, flag_name
 from scena.training.params import TrainerParams
 
 SEED = "trainer.random_seed"
@@ -82,7 +82,19 @@ def identity_of(run: StoredRun) -> Identity:
         # an unfinished run may have no export yet, and no epoch
         **({"code": hashlib.sha256(json.dumps(run.code, sort_keys=True).encode()).hexdigest()[:8]} if run.code else {}),
         **({"steps of an epoch": shown(first["step"] / first["epoch"])} if "step" in first else {}),
+        **({"changed on resume": changed} if (changed := _changed_on_resume(run)) else {}),
     }
+
+
+def _changed_on_resume(run: StoredRun) -> str:
+    """What the stored parameters, which are the last ones, do not show: those that a part of the training had before."""
+    found = []
+    for entry in run.resumes:
+        flags = {flag_name(tuple(path.split("."))): values for path, values in entry.get("changes", {}).items()}
+        changes = [f"{flag} {old} → {new}" for flag, (old, new) in flags.items() if affects_results(flag)]
+        if changes := [*changes, *entry.get("code", [])]:
+            found.append(f"at step {entry.get('step')}: {', '.join(changes)}")
+    return "; ".join(found)
 
 
 def differences(groups: list[RunGroup]) -> list[str]:

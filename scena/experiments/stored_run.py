@@ -24,6 +24,7 @@ from scena.storage.run_layout import (
     run_paths,
     step_of,
 )
+from scena.training.directory import read_resumes
 from scena.training.history import History
 from scena.training.params import TrainerParams
 from scena.training.pipelines import TrainerPipelineParams, TrainValParams
@@ -54,6 +55,8 @@ class StoredRun:
     """Fingerprints of the code of its last export."""
     versions: dict[str, str] = field(default_factory=dict)
     """The versions of Scena, Keras and the rest that it started with."""
+    resumes: list[dict[str, Any]] = field(default_factory=list)
+    """At which step it was resumed, and what was changed then."""
 
     def __repr__(self) -> str:
         best = f", best {self.best_key} {number(self.best)}" if self.best_key else ""
@@ -131,6 +134,7 @@ def read_run(directory: Path) -> StoredRun:
         {name: value for name, value in last.items() if name not in NO_RESULTS},
         code if isinstance(code, dict) else {},
         versions if isinstance(versions, dict) else {},
+        read_resumes(directory),
     )
 
 

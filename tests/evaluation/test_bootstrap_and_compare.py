@@ -1,6 +1,8 @@
 """`lav --bootstrap`, `evaluate-dump --bootstrap` and `compare` on real models: intervals, tests, and what they refuse."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from scena import Sample
 from scena.commands.main import main
-from scena.evaluation.compare import Side, check_same_samples
+from scena.evaluation.compare import Side, check_same_samples, compare
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.per_sample import SampleResults, StatisticsError, bootstrap, measure_samples
 from scena.evaluation.statistics.bootstrap import mean_intervals
@@ -162,5 +164,21 @@ def test_a_claim_about_training_needs_seeds_and_samples() -> None:
     nothing = Comparison("acc", paired_bootstrap(second, rng.permutation(second), 300))
     assert "That does not prove them equal" in claims(nothing, "max", (1, 1), 1)[0]
     few = Comparison("loss", paired_bootstrap(second[:9] - 1, second[:9], 300))
-    assert "Claim nothing yet." in " ".join(claims(few, "max", (1, 1), 1, chosen_on_these=True))
-    assert "which is worse" in claims(few, "max", (1, 1), 1)[0]
+    lines = claims(few, "max", (1, 1), 1, chosen_on_these=True)
+    assert lines[0].startswith("Claim nothing yet: there are only 9 samples") and "too good" in lines[-1]
+    enough = Comparison("loss", paired_bootstrap(second - 1, second, 300))
+    assert "which is worse" in claims(enough, "max", (1, 1), 1)[0]
+    same = Comparison("loss", paired_bootstrap(second, second, 300))
+    assert "A and B have the same loss on each of these 100 samples" in claims(same, "min", (1, 1), 1)[0]
+    # an interval that excludes zero by a hair is no claim against the p value
+    hair = Comparison("loss", replace(test, p=0.06))
+    assert "do not show which is better" in claims(hair, "min", (1, 1), 1)[0]
+
+
+def test_values_that_are_not_finite_are_not_compared() -> None:
+    def side(*values: float) -> Side:
+        samples = [Sample(targets={"y": np.int32(n % 2)}, outputs={"pred": np.eye(2)[1]}) for n in range(len(values))]
+        return Side("x", [SampleResults({"loss": np.array(values), "acc": np.ones(len(values))}, samples)])
+
+    found, _, without = compare(side(1, 2, math.nan), side(1, 2, 3), Counting(None), 100)
+    assert without == ["loss"] and set(found) == {"acc", "share"}

@@ -3,21 +3,33 @@
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
 from scena import Sample
 from scena.commands.main import main
+from scena.data.image.params import WriteImagesParams
+from scena.data.image.writer import write_images
 from scena.data.params import FoldParams, FoldSourceParams, PipelineMode
 from scena.data.sources.fold import FoldSource, open_pool, write_folds
+from scena.data.sources.params import (
+    ArrayGeneratorParams,
+    ImageFilesParams,
+    ImageRecordsParams,
+    ListFileGeneratorParams,
+    RowGeneratorParams,
+)
 from scena.errors import DataError, ExperimentError, ScenarioError, TrainingError
 from scena.evaluation.dump import read_dump
 from scena.experiments.cross_validation import CrossValidation, values_at
 from scena.scenario.ensemble import members
 from scena.training.prepare import check_fold
+from tests.data.image.pictures import class_folders
 from tests.experiments.program import ROOT
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
@@ -129,6 +141,64 @@ def test_training_and_test_samples_of_a_fold_are_the_source_without_overlap(fold
     assert not np.array_equal(folds.assigned[0], folds.assigned[1])
 
 
+def _list_file(folder: Path) -> tuple[Any, str, str | None]:
+    (folder / "all.txt").write_text("".join(f"{number}.png\n" for number in range(24)))
+    return ListFileGeneratorParams(lists=[str(folder / "all.txt")]), "", None
+
+
+def _table(folder: Path) -> tuple[Any, str, str | None]:
+    rows = "".join(f"{number},{number % 2},site {number % 8}\n" for number in range(24))
+    (folder / "all.csv").write_text(f"x,y,site\n{rows}")
+    return RowGeneratorParams(files=[str(folder / "all.csv")], target_columns=["y"]), "targets.y", "inputs.site"
+
+
+def _arrays(folder: Path) -> tuple[Any, str, str | None]:
+    np.savez(folder / "a.npz", x=np.arange(48).reshape(24, 2), y=np.arange(24) % 3)
+    return (
+        ArrayGeneratorParams(inputs={"x": f"{folder}/a.npz:x"}, targets={"y": f"{folder}/a.npz:y"}),
+        "targets.y",
+        None,
+    )
+
+
+def _image_folder(folder: Path) -> tuple[Any, str, str | None]:
+    images = class_folders(folder / "flowers", {"daisy": 16, "rose": 8})
+    return ImageFilesParams(images=images, split="all"), "targets.label", None
+
+
+def _image_records(folder: Path) -> tuple[Any, str, str | None]:
+    write_images(WriteImagesParams(output=folder, name="set", images=_image_folder(folder)[0].images))
+    return ImageRecordsParams(records=folder / "set", split="train+validation+test"), "targets.label", None
+
+
+@pytest.mark.parametrize("make", [_list_file, _table, _arrays, _image_folder, _image_records])
+def test_every_source_with_random_access_is_divided(
+    make: Callable[[Path], tuple[Any, str, str | None]], tmp_path: Path
+) -> None:
+    source, stratify, group = make(tmp_path)
+    made = CrossValidation(source, tmp_path / "cv", 4, 1, 5, stratify or None, group)
+    pool = open_pool(source)
+    tested = [FoldSource(made.test_source(fold), PipelineMode.EVALUATION) for fold in made.folds]
+    assert sorted(index for one in tested for index in one.indices) == list(range(len(pool)))
+    for one in tested:
+        assert repr(one[1]) == repr(pool[int(one.indices[1])])
+    if group is None:  # whole groups need not be of one size
+        assert max(map(len, tested)) - min(map(len, tested)) <= 1
+    if stratify:
+        classes, folds = values_at(pool, stratify, ""), made.assigned[0]
+        splitter = StratifiedKFold(4, shuffle=True, random_state=0)
+        expected = [test for _, test in splitter.split(np.zeros(len(pool)), classes)]
+        shares = [sorted(Counter(classes[i] for i in fold).items()) for fold in expected]
+        assert sorted(sorted(Counter(np.array(classes)[folds == n].tolist()).items()) for n in range(4)) == sorted(
+            shares
+        )
+    if group == "inputs.site":
+        sites = values_at(pool, group, "")
+        assert all(
+            len({fold for fold, own in zip(made.assigned[0], sites, strict=True) if own == site}) == 1 for site in sites
+        )
+
+
 def test_data_or_folds_that_changed_are_noticed(folds: CrossValidation) -> None:
     source = folds.test_source(folds.folds[0])
     with pytest.raises(DataError, match="divides 30 samples, but Halves has 31 now"):
@@ -156,7 +226,11 @@ def test_streams_and_values_that_are_no_classes_are_refused() -> None:
         open_pool(iter([Sample()]))
     pool = [Sample(targets={"y": np.int32(4), "v": np.zeros(2)}, meta={"site": "A"})]
     assert values_at(pool, "targets.y", "--stratify") == [4] and values_at(pool, "meta.site", "--group") == ["A"]
+    pool[0].meta |= {"none": None, "nan": float("nan"), "empty": ""}
     for path, message in {
+        "meta.none": r"has no value there \(None\), so its fold cannot be chosen",
+        "meta.nan": r"has no value there \(nan\)",
+        "meta.empty": r"has no value there \(''\)",
         "targets.z": "a sample .* has no 'z'; it has y, v, before any processor",
         "targets.v": r"an array of shape \(2,\), and a class or group is a single value",
         "meta": "is a dict, and a class or group is a number or a text",

@@ -87,6 +87,20 @@ def test_runs_that_differ_in_anything_else_are_not_mixed(
     assert sorted(row["best n"] for row in grouped(capsys, seeds)) == ["1", "2"]
 
 
+def test_a_run_that_was_resumed_with_another_flag_is_another_group(
+    seeds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    resumed = [{"step": 3, "changes": {"keep_checkpoints": [2, 5]}}]
+    for number in (0, 1):
+        (seeds / f"s{number}" / "resumed.json").write_text(json.dumps(resumed))
+    assert [row["best n"] for row in grouped(capsys, seeds)] == ["3"]
+    resumed.append({"step": 5, "changes": {"optimizer.beta1": [0.8, 0.9], "gen.train.num_processes": [1, 2]}})
+    (seeds / "s1" / "resumed.json").write_text(json.dumps(resumed))
+    rows = grouped(capsys, seeds)
+    assert [row["best n"] for row in rows] == ["2", "1"]
+    assert rows[1]["changed on resume"] == "at step 5: optimizer.beta1 0.8 → 0.9"
+
+
 def test_other_data_shows_in_the_steps_of_an_epoch(seeds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = seeds / "s1" / "history.csv"
     step = str(int(read_run(seeds / "s1").history[0]["step"]))

@@ -88,7 +88,12 @@ class Compare(ModelCommand):
         if self.has_dumps:
             self.show_log()
             first, second, evaluator, best = _read_dumps(options.first, options.second, self.options.scenario)
-            notes: list[str] = []
+            named = all(sample.meta for sample in first.members[0].samples)
+            notes = (
+                []
+                if named
+                else ["The dumps do not name their samples; only equal targets show that they are the same."]
+            )
             chosen = False
         else:
             source = self._source()
@@ -161,9 +166,12 @@ class Compare(ModelCommand):
 
         options = self.options
         with counting("Resampling", options.resamples) as advance:
-            found, answers = compare(first, second, evaluator, options.resamples, advance)
+            found, answers, without = compare(first, second, evaluator, options.resamples, advance)
+        if without:
+            notes.append(f"Not compared, because some values are not finite: {', '.join(without)}.")
         if not found and answers is None:
-            raise StatisticsError("There is nothing to compare: no losses or metrics, no evaluator, and no classes.")
+            why = notes[-1] if without else "There are no losses or metrics, no evaluator, and no classes."
+            raise StatisticsError(f"There is nothing to compare. {why}")
         runs = len(first.members), len(second.members)
         lines = notes
         if found:

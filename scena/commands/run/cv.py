@@ -29,9 +29,11 @@ class CvOptions(TrainingOptions, SlotOptions):
     folds: int = param(5, ge=2, help="how many folds")
     repeats: int = param(1, ge=1, help="how often to divide the samples anew")
     stratify: str | None = param(
-        None, help="give each fold its share of each class, found at targets.NAME or meta.NAME"
+        None, help="give each fold its share of each class, found at targets.NAME, meta.NAME or inputs.NAME"
     )
-    group: str | None = param(None, help="keep samples together that have the same value at meta.NAME or targets.NAME")
+    group: str | None = param(
+        None, help="keep samples together that have the same value at meta.NAME, targets.NAME or inputs.NAME"
+    )
     last: bool = param(False, help="test the last model of each run, not the best one, which the validation data chose")
     output: Path | None = param(None, help="where everything goes (default: cv/SCENARIO)")
     plot: Path | None = param(

@@ -38,17 +38,13 @@ def claims(
         mcnemar: the test of right and wrong answers, if outputs are classes.
         chosen_on_these: whether the samples also chose the best epoch of the models.
     """
-    test, several = primary.test, max(runs) > 1
+    several = max(runs) > 1
     lines = [_claim(primary, mode, runs)]
     if mcnemar is not None:
         verb = "differ" if mcnemar.mid < 0.05 else "may well be equal"
         lines.append(
             f"Right answers: only A {mcnemar.only_first}, only B {mcnemar.only_second} of {mcnemar.n} samples; the shares {verb} "
             f"(McNemar, mid-p = {_p(mcnemar.mid)})."
-        )
-    if test.n < FEW_SAMPLES:
-        lines.append(
-            f"There are only {test.n} samples: intervals are too short, and p values too small. Claim nothing yet."
         )
     if not several:
         lines.append(
@@ -73,12 +69,22 @@ def claims(
 def _claim(primary: Comparison, mode: str | None, runs: tuple[int, int]) -> str:
     name, test, seeds = primary.name, primary.test, primary.seeds
     shown = f"{test.first:.4g} against {test.second:.4g}"
-    if not test.difference.excludes(0):
+    apart = test.difference
+    if test.n < FEW_SAMPLES:
+        return (
+            f"Claim nothing yet: there are only {test.n} samples ({name}: {shown}). With fewer than {FEW_SAMPLES}, intervals are too short "
+            "and p values too small."
+        )
+    if apart.low == apart.value == apart.high == 0:
+        return (
+            f"A and B have the same {name} on each of these {test.n} samples ({shown}): nothing here tells them apart."
+        )
+    if not apart.excludes(0) or test.p >= 0.05:
         return (
             f"These {test.n} samples do not show which is better in {name} ({shown}). That does not prove them equal: the difference "
-            f"may lie anywhere from {test.difference.low:.3g} to {test.difference.high:.3g}."
+            f"may lie anywhere from {apart.low:.3g} to {apart.high:.3g} (p = {_p(test.p)})."
         )
-    relation = "lower" if test.difference.value < 0 else "higher"
+    relation = "lower" if apart.value < 0 else "higher"
     better = "" if mode is None else f", which is {'better' if (mode == 'min') == (relation == 'lower') else 'worse'}"
     if max(runs) == 1:
         return f"On samples such as these {test.n}, model A has a {relation} {name} than model B ({shown}){better}."

@@ -60,8 +60,10 @@ def paired_results(
     count: int,
     number: int,
     progress: Callable[[int], None] = lambda done: None,
-) -> dict[str, PairedTest]:
+) -> tuple[dict[str, PairedTest], list[str]]:
     """Tests results that are not means over samples, such as those of an evaluator; they have no effect size.
+
+    The second part of the answer names results that were not tested, because they are not finite in each resample.
 
     Args:
         first: the results of one model on the samples with these indices.
@@ -79,7 +81,7 @@ def paired_results(
             drawn.setdefault(name, []).append(value)
         return apart
 
-    intervals, _ = result_intervals(both, count, number, progress=progress)
+    intervals, without = result_intervals(both, count, number, progress=progress)
     whole = numbers(first(np.arange(count))), numbers(second(np.arange(count)))
     tests = {}
     for name, interval in intervals.items():
@@ -87,7 +89,7 @@ def paired_results(
         beyond = min(int((values <= 0).sum()), int((values >= 0).sum()))
         p = min(1.0, 2 * (beyond + 1) / (number + 1))
         tests[name] = PairedTest(count, whole[0][name], whole[1][name], interval, p, math.nan)
-    return tests
+    return tests, without
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def create_sender(directory: Path, name: str, params: TrackerServiceParams) -> S
 
 def main(directory: Path, name: str, imports: list[str]) -> int:
     """Sends until the training ends; returns the exit status."""
-    os.nice(10)
+    _yield_to_training()
     for module in imports:
         importlib.import_module(module)
     report = Report(status_file(directory, name))
@@ -142,6 +142,13 @@ def main(directory: Path, name: str, imports: list[str]) -> int:
         report(SenderStatus(-1, reason(error), True))
         return 1
     return 0 if done else 75
+
+
+def _yield_to_training() -> None:
+    """Gives this process, and those that it starts, the least share of the processors: loading a library takes seconds of them."""
+    os.nice(19)
+    with contextlib.suppress(OSError):  # Linux may share processors among sessions first, and this is one of its own
+        Path("/proc/self/autogroup").write_text("19")
 
 
 class Training:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +155,15 @@ def test_precision_and_recall_of_equal_scores() -> None:
     recall, precision = precision_recall(np.array([1, 0, 1, 1], bool), np.array([0.9, 0.5, 0.5, 0.1]))
     assert recall.tolist() == [1 / 3, 2 / 3, 1.0]
     assert precision.tolist() == [1.0, 2 / 3, 0.75]
+
+
+def test_a_sender_leaves_the_processors_to_the_training() -> None:
+    code = (
+        "import os, pathlib; from scena.training.trackers import process; process._yield_to_training(); "
+        "group = pathlib.Path('/proc/self/autogroup'); print(os.nice(0), group.read_text() if group.exists() else 'nice 19')"
+    )
+    command = [sys.executable, "-c", code]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True).stdout.split()
+    assert out[0] == "19" and out[-1] == "19", (
+        "each session has its own share on Linux, whatever the niceness of its processes"
+    )
