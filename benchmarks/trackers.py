@@ -63,6 +63,7 @@ def main() -> int:
             found = measure(case, options)
             first[case].append(found[0])
             rows[case] += found[1:]
+            print(f"{case:<16} epochs", *(f"{row['epoch']:.3f}" for row in found), flush=True)
     epochs = {case: statistics.median(row["epoch"] for row in rows[case]) for case in cases}
     good = True
     for case in cases:

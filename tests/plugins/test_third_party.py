@@ -92,6 +92,21 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def test_its_tracker_gets_each_value_once(environment: Environment, straight: Path, tmp_path: Path) -> None:
+    words = ["track", straight / "run", "--to", "table", "--to.table.file", "all.csv"]
+    for _ in range(2):
+        done = environment.scena(*words, folder=tmp_path)
+        assert done.returncode == 0 and "up to date" in done.stdout, done.stderr
+    with (
+        (tmp_path / "all.csv").open(newline="") as file,
+        (straight / "run" / "history.csv").open(newline="") as history,
+    ):
+        found = [(key, int(step), float(value)) for _, key, step, value in csv.reader(file)]
+        expected = [("train/loss", int(row["step"]), float(row["loss"])) for row in csv.DictReader(history)]
+    assert [each for each in found if each[0] == "train/loss"] == expected
+    assert len({each[:2] for each in found}) == len(found)
+
+
 def test_the_wheel_declares_what_it_adds(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).read("scena_stripes-1.0.dist-info/entry_points.txt").decode()
     assert "[scena.plugins]" in names and "Runtime.zipped = scena_stripes.params" in names

@@ -10,6 +10,7 @@ from scena import (
     SchedulerParams,
     SplitSourceParams,
     TrackerParams,
+    TrackerServiceParams,
     param,
 )
 from scena.data.image import OperationParams
@@ -35,6 +36,12 @@ class LinesParams(TrackerParams, builds=".training:Lines"):
     """Writes values as lines of a text file."""
 
     file: Path = param(required=True, help="the file to write")
+
+
+class TableParams(TrackerServiceParams, name="table", builds=".tracker:Table"):
+    """Keeps values in a table."""
+
+    file: Path = param(required=True, help="the CSV file")
 
 
 class CheckpointAtParams(CallbackParams, builds=".training:CheckpointAt"):
