@@ -5,7 +5,7 @@ import socket
 from functools import partial
 from typing import Any
 
-import scena
+from scena import __version__
 from scena.model.tensorboard import TensorBoardData
 from scena.params import to_raw
 from scena.storage.code_fingerprints import noted_imports
@@ -133,7 +133,7 @@ class JournalTracker(Tracker):
             self._wake()
 
     def _tags(self) -> dict[str, str]:
-        own = {"scena.version": scena.__version__, "scena.host": socket.gethostname()}
+        own = {"scena.version": __version__, "scena.host": socket.gethostname()}
         for number, entry in enumerate(read_resumes(self.run.directory), 1):
             changes = "; ".join(f"{path}: {old} → {new}" for path, (old, new) in entry.get("changes", {}).items())
             own[f"scena.resumed.{number}"] = f"at step {entry.get('step')}{': ' if changes else ''}{changes}"[:5000]
