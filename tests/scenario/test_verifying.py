@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from scena.backends.tensorflow.op_by_op import OFTEN
 from scena.errors import TrainingError
 from scena.model.state.layer_state import Layers
 from scena.model.state.randomness import unnoticed
@@ -204,11 +205,54 @@ def test_a_recurrent_layer_is_traced_once_unless_it_keeps_something_else() -> No
     second, repeated = run()
     assert traced > 0 and repeated == 0
     assert np.abs(first - second).max() > 1e-3
+    assert not graph.jit_compile  # Keras decides now, as when `model.keras` is written
+    assert run()[1] == 0
     rnn.cell.factor = 2.0
     third, again = run()
     assert again > 0
     np.testing.assert_allclose(third, 2 * second, rtol=1e-5)
     np.testing.assert_allclose(third, graph(inputs)["y"], rtol=1e-5, atol=1e-6)
+
+
+class Kept(keras.layers.Layer):
+    """Multiplies by what it keeps, in a list; with a `way`, differently when it is compiled."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.factors = way, [2.0]
+
+    def build(self, shape: Any) -> None:
+        self.scale = self.add_weight((), initializer="ones")
+
+    def call(self, x: Any) -> Any:
+        CALLS.append(1)
+        if self.way == "differs" and not tf.executing_eagerly():
+            return x
+        if self.way == "cannot" and not tf.executing_eagerly() and CALLS[0] != 0:
+            raise ValueError("op by op only")
+        return x * self.scale * self.factors[0]
+
+
+@pytest.mark.parametrize("way", ["", "differs", "cannot"])
+def test_a_model_that_runs_often_is_compiled_if_that_gives_the_same(way: str) -> None:
+    CALLS[:] = [0]
+    x = keras.Input((2,), name="x")
+    layer = Kept(way)
+    graph = keras.Model({"x": x}, {"y": layer(x)})
+    built: Any = SimpleNamespace(graphs={"default": graph}, layers=lambda: Layers(graph))
+    model, inputs = RunningModel(built), {"x": np.ones((1, 2), "float32")}
+
+    def calls_until(number: int, factor: float) -> int:
+        CALLS.clear()
+        for value in range(number):
+            layer.scale.assign(value)
+            assert model.outputs(inputs)["default"]["y"].tolist() == [[factor * value] * 2]
+        return len(CALLS)
+
+    assert calls_until(OFTEN, 2.0) == OFTEN + 1
+    assert calls_until(5, 2.0) == (5 if way else 0)
+    layer.factors[0] = 3.0  # the same list
+    assert calls_until(5, 3.0) == 5
 
 
 def test_a_training_does_not_notice_the_check(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from scena.backends.base import Backend, Engine, PredictionEngine, Specs
+from scena.backends.base import Arrays, Backend, Engine, PredictionEngine, Specs
 from scena.backends.params import ComputeParams
 from scena.backends.quiet import silenced_unless_failing
 from scena.backends.selection import DeviceError, choose_gpus
 from scena.backends.tensorflow.engine import TensorFlowEngine, TensorFlowPredictor
-from scena.backends.tensorflow.op_by_op import fast_loops
+from scena.backends.tensorflow.op_by_op import compiled_when_it_pays, fast_loops
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,9 @@ class TensorFlowBackend(Backend):
         self, model: keras.Model, input_specs: Specs, *, eager: bool = False
     ) -> PredictionEngine:
         return TensorFlowPredictor(model, input_specs, eager=eager)
+
+    def run_unchanged(self, graph: keras.Model) -> Callable[[Arrays], Arrays]:
+        return compiled_when_it_pays(super().run_unchanged(graph), graph)
 
     def fast_loops(self, traced: dict[int, Callable[..., Any]] | None = None) -> AbstractContextManager[None]:
         return fast_loops(traced)

@@ -6,8 +6,13 @@ from functools import partial
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from scena.backends.base import Arrays
+
+OFTEN = 8
+"""A model that was run this often is run once more and compiled: that takes as long as some ten runs."""
 SHORT = 24
 """Time steps that Python runs faster than it traces one."""
 _OPTION = "disable_meta_optimizer"
@@ -39,6 +44,45 @@ def fast_loops(traced: dict[int, Callable[..., Any]] | None = None) -> Iterator[
             yield
     finally:
         rnn.call = original
+
+
+def compiled_when_it_pays(run: Callable[[Arrays], Arrays], graph: keras.Model) -> Callable[[Arrays], Arrays]:
+    """A function that runs a graph op by op, and after a while compiled, if that gives the same bits.
+
+    Args:
+        run: runs it op by op, and leaves its variables as they are.
+        graph: the graph. What its layers keep outside of variables must not change.
+    """
+    runs, compiled = 0, None
+
+    @tf.function(autograph=False)
+    def call(tensors: dict[str, Any]) -> Any:
+        with keras.StatelessScope():
+            return graph(tensors, training=False)
+
+    def run_compiled(inputs: Arrays) -> Arrays:
+        with unoptimized():
+            outputs = call({name: tf.convert_to_tensor(value) for name, value in inputs.items()})
+        return {name: np.asarray(value) for name, value in outputs.items()}
+
+    def choose(inputs: Arrays) -> Arrays:
+        nonlocal runs, compiled
+        if compiled is not None:
+            return compiled(inputs)
+        outputs, runs = run(inputs), runs + 1
+        if runs == OFTEN and _same(run_compiled, inputs, outputs):
+            compiled = run_compiled
+        return outputs
+
+    return choose
+
+
+def _same(run: Callable[[Arrays], Arrays], inputs: Arrays, wanted: Arrays) -> bool:
+    try:
+        outputs = run(inputs)
+    except Exception:  # a user's graph may work op by op only
+        return False
+    return all(np.array_equal(value, outputs[name]) for name, value in wanted.items())
 
 
 @contextmanager

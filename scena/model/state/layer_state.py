@@ -145,6 +145,10 @@ class Layers:
         return path, layer
 
 
+DECIDED_LATE = "_jit_compile"
+"""How Keras compiles a model, not what it computes; Keras sets it when somebody first asks, as writing `model.keras` does."""
+
+
 class Constants:
     """The attributes of layers at one time."""
 
@@ -158,13 +162,25 @@ class Constants:
         return len(now) == len(self._values) and all(map(_same, self._values, now))
 
     def _read(self) -> list[Any]:
-        return [np.array(value) if isinstance(value, np.ndarray) else value
-                for layer in self._layers for value in vars(layer).values()]  # fmt: skip
+        kept = (value for layer in self._layers for name, value in vars(layer).items() if name != DECIDED_LATE)
+        return [_copied(value) for value in kept]
+
+
+def _copied(value: Any, depth: int = 4) -> Any:
+    """The value; a copy of what can be changed in place."""
+    if isinstance(value, np.ndarray):
+        return np.array(value)
+    if isinstance(value, list | dict) and depth:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [_copied(part, depth - 1) for item in items for part in item]
+    return value
 
 
 def _same(value: Any, other: Any) -> bool:
     if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
         return value.dtype == other.dtype and np.array_equal(value, other)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_same, value, other))
     plain = isinstance(value, int | float | str | bytes) and type(value) is type(other)
     return value is other or (plain and bool(value == other))
 
