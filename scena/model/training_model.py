@@ -25,6 +25,7 @@ from scena.model.measures.values import (
     recorded_calls,
 )
 from scena.model.model import ModelBase
+from scena.model.state.untracked import check_nothing_to_train
 from scena.overriding import spelled
 
 
@@ -188,6 +189,7 @@ class TrainingModel(keras.Model):
         )
         self.measures = Measures(model, root, missing)
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
+        check_nothing_to_train(model)
         check_names(model, losses, metrics, updates, self._loss_weights, self.measures.skipped)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
         self._data_metrics = {name for name, metric in self.updated_metrics.items() if gives_data(metric)}
@@ -245,7 +247,7 @@ class TrainingModel(keras.Model):
         return {name for name, metric in self.updated_metrics.items() if not isinstance(metric, keras.metrics.Mean)}
 
     def state_variables(self) -> list[keras.Variable]:
-        """Further variables for checkpoints besides weights, metrics and the optimizer's, such as a second optimizer's."""
+        """Further variables for checkpoints, if they are not those of a layer, a metric or an optimizer that is an attribute."""
         return []
 
     def results(self) -> dict[str, Any]:

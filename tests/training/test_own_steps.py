@@ -89,9 +89,6 @@ class SecondModel(TwiceModel):
         self.second = keras.optimizers.SGD(0.0)
         self.second.build(self.trainable_variables)
 
-    def state_variables(self) -> list[keras.Variable]:
-        return list(self.second.variables)
-
     def train_step(self, data: Any) -> dict[str, Any]:
         logs = super().train_step(data)
         self.second.iterations.assign_add(1)
@@ -108,11 +105,76 @@ def test_the_state_of_a_second_optimizer_is_in_checkpoints(
     assert [row["second"] for row in OwnScenario.create_trainer(params).train(resume=True)] == [4, 8]
     # checkpoints of older versions do not have it
     with monkeypatch.context() as before:
-        before.setattr(SecondModel, "state_variables", lambda self: [])
+        before.setattr("scena.training.checkpoint.state.untracked_variables", lambda model: [])
         train_toy(tmp_path / "old", scenario=OwnScenario, epochs=1)
     params.output_dir = tmp_path / "old"
     assert [row["second"] for row in OwnScenario.create_trainer(params).train(resume=True)] == [4, 4]
     assert "does not hold the model's state_variables" in caplog.text
+
+
+class UnbuiltModel(SecondModel):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.second = keras.optimizers.Adam()
+
+
+def test_an_optimizer_that_could_not_be_restored_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OwnModel, "training_model_cls", lambda self: UnbuiltModel)
+    with pytest.raises(
+        ModelError, match=r"UnbuiltModel\.second is an optimizer without variables.*self\.second\.build\("
+    ):
+        train_toy(tmp_path / "run", scenario=OwnScenario)
+
+
+class LearnedLossModel(ToyModel):
+    """A loss with a weight of its own: a temperature, a projection."""
+
+    kind = ""
+
+    def __init__(self, params: ToyModelParams, names: list[str] | None = None) -> None:
+        super().__init__(params, names)
+        self.extra: Any = keras.layers.Dense(2) if "layer" in self.kind else keras.Variable(0.5, name="temperature")
+        self.extra.trainable = "constant" not in self.kind
+        self.draws = keras.random.SeedGenerator(1)
+        if "list" in self.kind:
+            self.extra = [self.extra]
+
+    def _loss(self, inputs: Any, targets: Any, outputs: Any) -> Any:
+        extra = self.extra[0] if "list" in self.kind else self.extra
+        logits = extra(outputs["logits"]) if "layer" in self.kind else outputs["logits"] / extra
+        noise = keras.random.normal(keras.ops.shape(logits), stddev=0.1, seed=self.draws)
+        return super()._loss(inputs, targets, {**outputs, "logits": logits + noise})
+
+
+class LearnedLossParams(ToyModelParams, builds=":LearnedLossModel"):
+    """With a loss that has weights."""
+
+
+class LearnedLossScenario(ToyScenario):
+    @classmethod
+    def default_params(cls) -> ToyScenarioParams:
+        return ToyScenarioParams(model=LearnedLossParams())
+
+
+@pytest.mark.parametrize("kind", ["variable", "layer", "list of layers"])
+def test_weights_of_a_loss_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """They would silently stay what they were, and an export would not have them."""
+    monkeypatch.setattr(LearnedLossModel, "kind", kind)
+    with pytest.raises(
+        ModelError, match=r"LearnedLossModel\.extra has weights that would be neither trained nor exported"
+    ):
+        train_toy(tmp_path / "run", scenario=LearnedLossScenario)
+
+
+def test_a_loss_may_have_constants_and_random_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resumed training draws what an uninterrupted one draws."""
+    monkeypatch.setattr(LearnedLossModel, "kind", "constant")
+    whole = train_toy(tmp_path / "whole", scenario=LearnedLossScenario).history
+    train_toy(tmp_path / "run", scenario=LearnedLossScenario, epochs=1)
+    params = LearnedLossScenario.default_trainer_params()
+    params.epochs, params.output_dir, params.random_seed, params.export_final = 2, tmp_path / "run", 7, False
+    resumed = LearnedLossScenario.create_trainer(params).train(resume=True)
+    assert [row["loss"] for row in resumed] == [row["loss"] for row in whole]
 
 
 def test_what_cannot_work_with_it_is_refused_by_name(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Checks of losses and metrics on a real batch: padding that counts, sums over the batch, and logits where probabilities belong.
+"""Checks on a real batch: what depends on which samples meet in it, logits where probabilities belong, weights of samples.
 
 Samples of different size share a batch and are padded to its largest. A loss that counts the padding depends on the batch size and on
-which samples meet in a batch. A sum over the batch depends on its size, too. A cross-entropy that takes logits for probabilities
-trains, and badly.
+which samples meet in a batch. So do sums over the batch, ratios such as F1 that are averaged over batches, and a network that
+normalizes over the wrong axis. A cross-entropy that takes logits for probabilities trains, and badly.
 """
 
 import inspect
@@ -89,7 +89,7 @@ def _close(one: float, other: float) -> bool:
 
 
 def mistakes(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> list[str]:
-    """What is wrong with losses and metrics on a few samples, a line for each: logits for probabilities, sums over the batch.
+    """What is wrong with outputs, losses and metrics on a few samples, a line for each.
 
     Args:
         model: the training model; it runs op by op.
@@ -111,15 +111,88 @@ def mistakes(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.nd
                 for name, value in once.items()
                 if abs(value) > TINY and math.isclose(twice[name], 2 * value, rel_tol=1e-4)
             }
+            if not found:
+                found |= dict.fromkeys(_ratios(model, batch, outputs, once))
+    with suppress(Exception):
+        found |= dict.fromkeys(_mixed_outputs(model, batch["inputs"]))
+    with suppress(Exception):
+        found |= dict.fromkeys(_odd_weights(model, {"inputs": inputs, "targets": targets}))
     return list(found)
 
 
-def _numbers(model: Any, batch: Batch, outputs: dict[str, Any]) -> dict[str, float]:
+def _ratios(model: Any, batch: Batch, outputs: dict[str, Any], whole: dict[str, float]) -> Iterator[str]:
+    """Metrics of a batch that are not the mean of those of its halves."""
+    size = len(next(iter(batch["inputs"].values())))
+    half = size // 2
+    if size != 2 * half or any(tuple(value.shape[:1]) != (size,) for value in outputs.values()):
+        return
+    first, second = (
+        _numbers(
+            model,
+            {part: {name: array[rows] for name, array in arrays.items()} for part, arrays in batch.items()},
+            {name: value[rows] for name, value in outputs.items()},
+            losses=False,
+        )
+        for rows in (slice(half), slice(half, size))
+    )
+    for name, value in first.items():
+        mean = (value + second[name]) / 2
+        if math.isfinite(mean) and not math.isclose(mean, whole[name], rel_tol=1e-3, abs_tol=1e-6):
+            yield (
+                f"{name!r} of a batch is not the mean over its samples ({whole[name]:.4g} for {size} samples, {value:.4g} and "
+                f"{second[name]:.4g} for its halves), so its average over batches depends on the batch size. Return a value for each "
+                "sample or a Keras metric with its arguments, or compute it in an evaluator."
+            )
+
+
+def _mixed_outputs(model: Any, inputs: dict[str, np.ndarray]) -> Iterator[str]:
+    """Outputs of the first sample that change when the others do."""
+    alone = {name: np.repeat(array[:1], len(array), axis=0) for name, array in inputs.items()}
+    size = (len(next(iter(inputs.values()))),)
+
+    def predict(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        outputs = model.root({name: keras.ops.convert_to_tensor(array) for name, array in arrays.items()})
+        return {
+            name: keras.ops.convert_to_numpy(value)[:1]
+            for name, value in outputs.items()
+            if tuple(value.shape[:1]) == size
+        }
+
+    mixed, single = predict(inputs), predict(alone)
+    names = [name for name, value in mixed.items() if not _near(value, single[name])]
+    again = predict(inputs) if names else {}  # a random output differs anyway
+    for name in names:
+        if _near(mixed[name], again[name]):
+            yield (
+                f"The output {name!r} of a sample depends on the other samples of its batch, so a prediction depends on the batch size. "
+                "Check the axes in the graph: axis 0 is the batch."
+            )
+
+
+def _near(one: np.ndarray, other: np.ndarray) -> bool:
+    return not np.issubdtype(one.dtype, np.floating) or np.allclose(one, other, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+def _odd_weights(model: Any, batch: Batch) -> Iterator[str]:
+    tensors = _tensors(batch)
+    for name, weights in model.measures.sample_weights(tensors["inputs"], tensors["targets"]).items():
+        values = keras.ops.convert_to_numpy(weights)
+        if values.size and values.min() < 0:
+            yield f"A sample weight of {name!r} is negative ({values.min():.4g}): the training makes the loss of that sample larger."
+        elif values.size and not values.any():
+            yield f"All {len(values)} sample weights of {name!r} in the first batch are 0, so nothing is learned from it."
+
+
+def _numbers(model: Any, batch: Batch, outputs: dict[str, Any], *, losses: bool = True) -> dict[str, float]:
     """Losses and metrics that are one number for the whole batch; those of Keras that are no means may well be sums."""
     tensors = _tensors(batch)
-    losses, metrics, updates = model.measures.compute(tensors["inputs"], tensors["targets"], outputs)
+    of_losses, metrics, updates = model.measures.compute(tensors["inputs"], tensors["targets"], outputs)
     means = {name: value for name, (metric, value, *_) in updates.items() if isinstance(metric, keras.metrics.Mean)}
-    return {name: float(value) for name, value in {**losses, **metrics, **means}.items() if len(np.shape(value)) == 0}
+    return {
+        name: float(value)
+        for name, value in {**(of_losses if losses else {}), **metrics, **means}.items()
+        if len(np.shape(value)) == 0
+    }
 
 
 def _twice(model: Any, batch: Batch, outputs: dict[str, Any]) -> tuple[Batch, dict[str, Any]]:

@@ -18,6 +18,7 @@ from scena.backends.base import backend
 from scena.errors import CheckpointError, ModelError
 from scena.model.state.layer_state import Layers, LayerState, decode, encode
 from scena.model.state.randomness import global_seed_variables, random_state, set_random_state
+from scena.model.state.untracked import untracked_variables
 from scena.storage.tensor_file import Array
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.keras_callbacks import KerasCallbackState
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 LAYERS = "layers/"
 """Prefix of the keys of layer states."""
 OWN_STATE = "own"
-"""The group of a model's `state_variables`."""
+"""The group of a model's `state_variables`, and of variables found in its attributes."""
 Groups = dict[str, list[keras.Variable]]
 """Variables by what they belong to. Keras' paths are neither unique nor the same in every process, so a variable is stored under its
 group and position; path, shape and type are stored with it and checked when it is read."""
@@ -210,7 +211,7 @@ def variable_groups(model: Any) -> Groups:
         "model": list(model.variables),
         "optimizer": list(model.optimizer.variables),
         "metrics": list(model.metrics_variables),
-        OWN_STATE: model.state_variables(),
+        OWN_STATE: [*model.state_variables(), *untracked_variables(model)],
     }
 
 
