@@ -53,7 +53,8 @@ def compiled_when_it_pays(run: Callable[[Arrays], Arrays], graph: keras.Model) -
         run: runs it op by op, and leaves its variables as they are.
         graph: the graph. What its layers keep outside of variables must not change.
     """
-    runs, compiled = 0, None
+    runs = 0
+    compiled: Callable[[Arrays], Arrays] | None = None
 
     @tf.function(autograph=False)
     def call(tensors: dict[str, Any]) -> Any:
