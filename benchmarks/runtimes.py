@@ -1,6 +1,6 @@
 """Predicting in each runtime beside a bare loop over the same library: one sample, throughput, and the start of commands.
 
-    python -m benchmarks.runtimes [--runtimes keras onnx openvino litert] [--rounds 5] [--samples 2048]
+    python -m benchmarks.runtimes [--runtimes keras onnx openvino litert] [--rounds 5] [--samples 4096] [--export DIRECTORY]
 
 The model is the CNN of examples.tutorial.full. Both sides take turns, round by round, and a figure is the median of the ratios of the
 rounds, so that a busy machine is unfair to neither. The bare loop has its batches ready as arrays; the predictor reads samples, batches
@@ -40,24 +40,27 @@ class Options(Params):
     """What to measure."""
 
     runtimes: list[str] = param(["keras", "onnx", "openvino", "litert"], help="the runtimes")
-    samples: int = param(2048, ge=256, help="samples in a round")
+    samples: int = param(4096, ge=256, help="samples in a round; there are at least 64 batches")
     rounds: int = param(5, ge=1, help="how often both sides run")
     batch_sizes: list[int] = param([16, 64, 256], help="the batch sizes")
     single: int = param(300, ge=10, help="how often one sample is predicted")
     commands: int = param(3, ge=0, help="how often the commands are started")
+    export: Path | None = param(None, help="where the export is, or is made and kept (default: made and removed)")
 
 
 def main() -> int:
     """Prints the figures; the status is 1 if a bar is missed."""
     options = read_options(Options, __doc__)
     with tempfile.TemporaryDirectory() as folder:
-        directory = converted(Path(folder) / "export", options.runtimes)
+        directory = options.export or Path(folder) / "export"
+        if not directory.exists():
+            converted(directory, options.runtimes)
         good = []
         for name in options.runtimes:
             good.append(single(directory, name, options.single))
             good += [batches(directory, name, size, options) for size in options.batch_sizes]
         if options.commands and "onnx" in options.runtimes:
-            good += [predict_command(directory, options.commands), serve_command(directory, options.commands)]
+            good += [command(directory, Path(folder), options.commands) for command in (predict_command, serve_command)]
     print(f"load average {os.getloadavg()[0]:.1f}")
     return 0 if all(good) else 1
 
@@ -133,27 +136,32 @@ def batches(directory: Path, runtime: str, size: int, options: Options) -> bool:
     from scena import Sample
 
     predictor, call = opened(directory, runtime, size)
-    pixels = np.random.default_rng(0).integers(0, 256, (options.samples, 28, 28)).astype("uint8")
+    count = max(options.samples, 64 * size)
+    pixels = np.random.default_rng(0).integers(0, 256, (count, 28, 28)).astype("uint8")
     samples = [Sample(inputs={"img": image}, targets={"gt": np.uint8(0)}) for image in pixels]
 
     def loop() -> None:
         for first in range(0, len(pixels), size):
             call(pixels[first : first + size])
 
-    ours, theirs = interleaved(lambda: sum(1 for _ in predictor.predict_raw(samples)), loop, options.rounds)
+    ours, theirs = interleaved(lambda: sum(1 for _ in predictor.predict_raw(samples)), loop, options.rounds, 0.05)
     ratio = statistics.median(bare / own for own, bare in zip(ours, theirs, strict=True))
-    speeds = [options.samples / statistics.median(values) for values in (ours, theirs)]
+    speeds = [count / statistics.median(values) for values in (ours, theirs)]
     print(
         f"{runtime:>8}, batch {size:>3}: {speeds[0]:.0f}/s, bare loop {speeds[1]:.0f}/s; ratio {ratio:.2f} (bar: {BATCH_BAR})"
     )
     return ratio >= BATCH_BAR
 
 
-def interleaved(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int) -> tuple[list[float], list[float]]:
+def interleaved(
+    ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int, pause: float = 0
+) -> tuple[list[float], list[float]]:
     """The seconds of both in each round, after two that do not count."""
     found: tuple[list[float], list[float]] = [], []
     for number in range(rounds + 2):
         for way, seconds in zip((ours, theirs), found, strict=True):
+            if pause:
+                time.sleep(pause)  # threads of the other side may still wait busily
             started = time.perf_counter()
             way()
             if number > 1:
@@ -161,11 +169,11 @@ def interleaved(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int)
     return found
 
 
-def predict_command(directory: Path, times: int) -> bool:
+def predict_command(directory: Path, folder: Path, times: int) -> bool:
     """CPU seconds of `scena predict` on one image, from the shell, beside importing onnxruntime."""
     from PIL import Image
 
-    image = directory.parent / "image.png"
+    image = folder / "image.png"
     Image.fromarray(np.zeros((28, 28), "uint8")).save(image)
     command = [sys.executable, "-m", "scena", "predict", str(directory), "--data.image_files", str(image)]
     ours, theirs = [], []
@@ -188,11 +196,11 @@ def cpu_seconds(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def serve_command(directory: Path, times: int) -> bool:
+def serve_command(directory: Path, folder: Path, times: int) -> bool:
     """Seconds until `scena serve` answers, and its memory then."""
     seconds, memory = [], []
     for _ in range(times):
-        log = directory.parent / "serve.log"
+        log = folder / "serve.log"
         started = time.perf_counter()
         with log.open("wb") as file:
             command = [sys.executable, "-m", "scena", "serve", str(directory), "--port", "0", "--runtime", "onnx"]

@@ -40,6 +40,7 @@ class Options(Params):
     seconds: float = param(3.0, gt=0, help="how long a round of one contender takes")
     clients: int = param(16, ge=1, help="clients that ask at the same time")
     rounds: int = param(7, ge=1, help="how often each is measured")
+    export: Path | None = param(None, help="where the export is, or is made and kept (default: made and removed)")
 
 
 def main() -> int:
@@ -50,7 +51,9 @@ def main() -> int:
         raise SystemExit("Only MobileNetV2 is served by others: --contenders scena single")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        exported = export(options.model, options.runtime, folder / "export")
+        exported = options.export or folder / "export"
+        if not exported.exists():
+            export(options.model, options.runtime, exported)
         request = folder / "request.json"
         request.write_bytes(request_body(options.model))
         contenders: list[Contender] = []

@@ -135,10 +135,9 @@ class Batch:
 
     def samples(self, outputs: Arrays | None = None) -> Iterator[Sample]:
         """The batch as single samples (padded as they are in the batch), with the model's outputs if they are given."""
-        rows = [_rows(arrays, self.size) for arrays in (self.inputs, self.targets, outputs or {})]
-        meta = chain(self.meta, repeat(None))
-        for inputs, targets, predicted, own in zip(*rows, meta, strict=False):
-            yield Sample(inputs, targets, None if outputs is None else predicted, own)
+        inputs, targets = _rows(self.inputs, self.size), _rows(self.targets, self.size)
+        predicted = repeat(None) if outputs is None else _rows(outputs, self.size)
+        return map(Sample, inputs, targets, predicted, chain(self.meta, repeat(None)))
 
     def __iter__(self) -> Iterator[Arrays]:
         """Inputs and targets, so that a batch unpacks: `for inputs, targets in batches`."""
@@ -156,10 +155,14 @@ class Batch:
 
 def _rows(arrays: Arrays, size: int) -> list[dict[str, Any]]:
     """The arrays of each sample by name. Column by column, this takes half the time of indexing each row."""
-    rows: list[dict[str, Any]] = [{} for _ in range(size)]
     for name, array in arrays.items():
         if len(array) < size:
             raise IndexError(f"{name!r} has {len(array)} rows for {size} samples.")
+    if not arrays:
+        return [{} for _ in range(size)]
+    (first, column), *others = arrays.items()
+    rows = [{first: value} for value in column[:size]]
+    for name, array in others:
         for row, value in zip(rows, array, strict=False):
             row[name] = value
     return rows

@@ -31,7 +31,9 @@ class AutoRuntimeParams(RuntimeParams, name="auto", builds=".runtimes.base:Keras
 class ConvertedRuntimeParams(RuntimeParams, abstract=True):
     """Runs what an export format wrote, on the CPU and without Keras. Subclass it as `RuntimeParams`, and name the format."""
 
-    threads: int | None = param(None, ge=1, help="threads of one call (default: one per core)")
+    threads: int | None = param(
+        None, ge=1, help="threads of one call (default: that of the library, mostly one per core)"
+    )
 
     def format(self) -> "ExportFormatParams":
         """The format that wrote the model, with its options."""

@@ -1,12 +1,15 @@
 """`Predictor`: samples in, predicted and post-processed samples out, lazily and in order."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from itertools import chain, count, starmap
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -27,6 +30,11 @@ if TYPE_CHECKING:
 
     from scena.backends.base import PredictionEngine
     from scena.model.built import BuiltModel
+
+
+T = TypeVar("T")
+ENOUGH = 0.002
+"""Seconds after which handing over answers takes no time in comparison."""
 
 
 class Predictor:
@@ -54,6 +62,12 @@ class Predictor:
         return backend().create_prediction_engine(self.built.prediction_model, specs, eager=self.params.run_eagerly)
 
     @property
+    def parallel_calls(self) -> int:
+        """How many batches may be predicted at the same time; 1 if `predict_batch` is overridden."""
+        own = type(self).predict_batch is not Predictor.predict_batch
+        return 1 if own else getattr(self.engine, "parallel_calls", 1)
+
+    @property
     def data(self) -> Any:
         """The data object: specs, processors, resources."""
         return self.built.data
@@ -77,9 +91,9 @@ class Predictor:
         """
         direct, pipeline = self._direct[self.mode], self.params.pipeline
         if isinstance(samples, Sequence) and pipeline.on_error == "raise" and direct.maps_before:
-            count = min(len(samples), pipeline.limit or len(samples))
-            if 0 < count <= pipeline.batch_size or (count and self._is_plain):
-                return self._post_processed(self._predicted_directly(samples, count), self.mode)
+            number = min(len(samples), pipeline.limit or len(samples))
+            if 0 < number <= pipeline.batch_size or (number and self._is_plain):
+                return self._post_processed(self._predicted_directly(samples, number), self.mode)
         return self.predict_pipeline(self.create_pipeline(samples), ahead=isinstance(samples, Sequence))
 
     def predict_sample(self, sample: Sample) -> Sample:
@@ -114,6 +128,11 @@ class Predictor:
     def predict_batch(self, batch: Batch) -> Arrays:
         """The raw outputs of one batch."""
         return self.engine.predict(batch.inputs)
+
+    def prepare_service(self, inputs: Arrays) -> None:
+        """Before the first request of a service, with an example: lets the runtime choose how calls are fastest."""
+        if isinstance(self.built, UnbuiltModel):
+            self.built.runtime.prepare_service(inputs)
 
     def print_prediction(self, sample: Sample, print_fn: Callable[[str], None] = print) -> None:
         """Prints a predicted sample as the model wants it printed."""
@@ -170,19 +189,21 @@ class Predictor:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether samples only have to be batched, in their order, for a runtime that computes in the calling thread."""
+        """Whether samples only have to be batched, in their order."""
         pipeline = self.params.pipeline
         batches = not pipeline.bucket_boundaries and not pipeline.batch_drop_remainder
-        return isinstance(self.built, UnbuiltModel) and batches and not self._direct[self.mode].pre_processes
+        return batches and not self._direct[self.mode].pre_processes
 
-    def _predicted_directly(self, samples: Sequence[Sample], count: int) -> Iterator[Sample]:
+    def _predicted_directly(self, samples: Sequence[Sample], number: int) -> Iterator[Sample]:
         direct, size = self._direct[self.mode], self.params.pipeline.batch_size
 
-        def predicted(first: int) -> list[Sample]:
-            batch = direct.batch(samples[first : min(first + size, count)], first)
+        def predicted(first: int, last: int) -> list[Sample]:
+            batch = direct.batch(samples[first:last], first)
             return list(batch.samples(self.predict_batch(batch)))
 
-        return chain.from_iterable(map(predicted, range(0, count, size)))
+        if number <= size:
+            return chain.from_iterable(starmap(predicted, [(0, number)]))
+        return chain.from_iterable(self._in_order(*grouped(predicted, number, size, self.parallel_calls)))
 
     def _post_processed(self, samples: Iterator[Sample], mode: PipelineMode) -> Iterator[Sample]:
         direct = self._direct.get(mode) or self._direct.setdefault(mode, DirectPath(self.data, mode))
@@ -191,27 +212,85 @@ class Predictor:
         return iter(self.data.create_post_proc(mode, self.params.pipeline).apply(samples))
 
     def _batches(self, pipeline: DataPipeline, ahead: bool) -> Iterator[Iterable[Sample]]:
-        with pipeline.stream(repeat=False) as batches, ThreadPoolExecutor(1) as executor:
-            waiting: deque[tuple[Batch, Future[Arrays]]] = deque()
-            for batch in batches:
-                own_memory(batch)
-                waiting.append((batch, executor.submit(self.predict_batch, batch)))
-                while len(waiting) > ahead:
-                    yield _samples(*waiting.popleft())
-            while waiting:
-                yield _samples(*waiting.popleft())
+        def predicted(batch: Batch) -> Iterable[Sample]:
+            return batch.samples(self.predict_batch(batch))
+
+        with pipeline.stream(repeat=False) as batches:
+            yield from (self._in_order if ahead else map)(predicted, map(own_memory, batches))
+
+    def _in_order(self, predict: Callable[[T], Iterable[Sample]], items: Iterable[T]) -> Iterator[Iterable[Sample]]:
+        """What `predict` returns for each item, in their order. Other threads prepare answers while the caller uses one."""
+        calls = self.parallel_calls
+        runtime = self.built.runtime if isinstance(self.built, UnbuiltModel) and calls > 1 else None
+        waiting: deque[_Task[T]] = deque()
+        with runtime.many_calls() if runtime else nullcontext():
+            executor = ThreadPoolExecutor(max(1, calls - 1), "scena-predict")
+            try:
+                for item in items:
+                    waiting.append(_Task(item, executor.submit(predict, item)))
+                    if len(waiting) > 2 * calls:
+                        yield _oldest(waiting, predict, calls > 1)
+                while waiting:
+                    yield _oldest(waiting, predict, calls > 1)
+            finally:
+                executor.shutdown(cancel_futures=True)
 
 
-def own_memory(batch: Batch) -> None:
+@dataclass(slots=True)
+class _Task(Generic[T]):
+    item: T
+    answer: Future[Iterable[Sample]]
+
+
+def _oldest(waiting: deque[_Task[T]], predict: Callable[[T], Iterable[Sample]], helps: bool) -> Iterable[Sample]:
+    """The answer of the oldest task. Until it is there, this thread does what no other thread has begun, if it `helps`."""
+    while helps and not waiting[0].answer.done():
+        task = next((task for task in waiting if task.answer.cancel()), None)
+        if task is None:
+            break
+        task.answer = Future()
+        try:
+            task.answer.set_result(predict(task.item))
+        except Exception as error:
+            task.answer.set_exception(error)
+    return waiting.popleft().answer.result()
+
+
+def grouped(
+    predict: Callable[[int, int], list[Sample]], number: int, size: int, threads: int
+) -> tuple[Callable[[tuple[int, int]], list[Sample]], Iterator[tuple[int, int]]]:
+    """A function that predicts several batches of samples, and what it is called with: more batches each time as long as that takes less
+    than `ENOUGH` seconds, because handing over answers takes time, too; fewer at the end, so that no thread waits long for another.
+    """
+    took = 0.0
+
+    def predict_group(limits: tuple[int, int]) -> list[Sample]:
+        nonlocal took
+        started = time.perf_counter()
+        starts = range(*limits, size)
+        found = [sample for first in starts for sample in predict(first, min(first + size, limits[1]))]
+        took = max(took, time.perf_counter() - started)
+        return found
+
+    def groups() -> Iterator[tuple[int, int]]:
+        first, batches = 0, 1
+        while first < number:
+            batches = min(batches, max(1, (number - first) // (4 * threads * size)))
+            last = min(first + batches * size, number)
+            yield first, last
+            first = last
+            batches += batches if took < ENOUGH else 0
+
+    return predict_group, groups()
+
+
+def own_memory(batch: Batch) -> Batch:
     """Copies arrays that lie in memory shared with worker processes, since a caller may keep any number of samples."""
     for arrays in (batch.inputs, batch.targets):
         for name, array in arrays.items():
             if array.base is not None:
                 arrays[name] = np.array(array)
-
-
-def _samples(batch: Batch, outputs: "Future[Arrays]") -> Iterator[Sample]:
-    return batch.samples(outputs.result())
+    return batch
 
 
 class DirectPath:
@@ -253,8 +332,11 @@ class DirectPath:
 
     def post_process(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yields each sample after post-processing."""
+        if self._post:
+            yield from map(self.finish, samples, count())
         for index, sample in enumerate(samples):
-            yield self.finish(sample, index)
+            sample.index = index
+            yield sample
 
     def finish(self, sample: Sample, index: int) -> Sample:
         """One sample after post-processing."""

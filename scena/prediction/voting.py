@@ -63,6 +63,10 @@ class MultiModelPredictor(Predictor):
         """The outputs on which the models agreed."""
         return self.vote([predictor.predict_batch(batch) for predictor in self.predictors])
 
+    def prepare_service(self, inputs: Arrays) -> None:
+        for predictor in self.predictors:
+            predictor.prepare_service(inputs)
+
     def vote(self, outputs: list[Arrays]) -> Arrays:
         """Combines the outputs of the models as the voter does."""
         return self.voter.vote(outputs)

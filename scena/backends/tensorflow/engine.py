@@ -114,6 +114,8 @@ class TensorFlowPredictor(PredictionEngine):
             return model(inputs, training=False)
 
         self._call = call if eager else tf.function(call, input_signature=[_signature(input_specs)])
+        if not tf.config.list_logical_devices("GPU"):  # where two calls would need twice the memory
+            self.parallel_calls = 2
 
     def predict(self, inputs: Arrays) -> Arrays:
         outputs = self._call({name: tf.convert_to_tensor(value) for name, value in inputs.items()})

@@ -13,6 +13,7 @@ from scena.errors import DataError
 Arrays = dict[str, np.ndarray[Any, Any]]
 Layout = list[tuple[tuple[int, ...], np.dtype[Any]]]
 Allocate = Callable[[Layout], list[np.ndarray[Any, Any]]]
+_NUMBERS = "biuf"
 
 
 def allocate_memory(layout: Layout) -> list[np.ndarray[Any, Any]]:
@@ -55,8 +56,10 @@ class Collator:
         return [np.array(self._column((sample,), part, key, spec)[0])[None] for part, key, spec, _ in self._parts]
 
     def _column(self, samples: Sequence[Sample], part: str, key: str, spec: ArraySpec) -> list[np.ndarray[Any, Any]]:
-        column: list[np.ndarray[Any, Any]] = []
         inputs, dtype, shape = part == "inputs", spec.dtype, spec.shape
+        if not spec.variable and dtype.kind in _NUMBERS and (fitting := _fitting_column(samples, inputs, key, spec)):
+            return fitting
+        column: list[Any] = []
         for sample in samples:
             values = sample.inputs if inputs else sample.targets
             try:
@@ -67,7 +70,7 @@ class Collator:
                 column.append(value)
                 continue
             if isinstance(value, np.generic) and value.dtype is dtype and not shape:
-                column.append(value)  # type: ignore[arg-type]
+                column.append(value)
                 continue
             try:
                 column.append(spec.conform(value))
@@ -94,6 +97,20 @@ class Collator:
             raise DataError(f"{problem}. Name the entry whose length counts with bucket_by.")
         axes = (zip(np.shape(sample.inputs[name]), spec.shape, strict=False) for name, spec in varying)
         return max((size for pairs in axes for size, fixed in pairs if fixed is None), default=0)
+
+
+def _fitting_column(samples: Sequence[Sample], inputs: bool, key: str, spec: ArraySpec) -> list[Any] | None:
+    """The values of a column if all have the type and the shape of the spec already; to ask one by one takes twice as long."""
+    try:
+        column = [sample.inputs[key] for sample in samples] if inputs else [sample.targets[key] for sample in samples]
+    except (KeyError, TypeError, IndexError):
+        return None
+    count = len(column)
+    if not spec.rank:
+        return column if list(map(type, column)).count(spec.dtype.type) == count else None
+    if list(map(type, column)).count(np.ndarray) < count or [array.dtype for array in column].count(spec.dtype) < count:
+        return None
+    return column if [array.shape for array in column].count(spec.shape) == count else None
 
 
 def split(keys: list[tuple[str, str]], arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Arrays, Arrays]:
@@ -127,6 +144,9 @@ def _dtype(column: list[np.ndarray[Any, Any]], spec: ArraySpec) -> np.dtype[Any]
 def _fill(target: np.ndarray[Any, Any], column: list[np.ndarray[Any, Any]], spec: ArraySpec, pad: Any) -> None:
     if not spec.variable and spec.rank and spec.dtype.kind not in "US":
         np.concatenate(column, out=target.reshape(-1, *target.shape[2:]))
+        return
+    if not spec.rank and spec.dtype.kind in _NUMBERS:
+        target[:] = np.fromiter(column, spec.dtype, len(column))
         return
     if not spec.variable:
         for row, array in enumerate(column):

@@ -1,7 +1,7 @@
 """Predicts with LiteRT, on the CPU."""
 
-import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,38 +9,36 @@ from scena.backends.quiet import silenced_unless_failing
 from scena.errors import DataError
 from scena.prediction.formats.litert import open_interpreter
 from scena.prediction.runtimes.base import Arrays
-from scena.prediction.runtimes.converted import ConvertedRuntime
+from scena.prediction.runtimes.parallel import Call, ParallelRuntime, exclusive
 
 
-class LiteRTRuntime(ConvertedRuntime):
+class LiteRTRuntime(ParallelRuntime):
     """Runs `model.tflite`. Variable axes that were fixed when it was converted are padded; longer samples are refused."""
 
     package = "ai_edge_litert"
 
-    def open(self, path: Path, threads: int | None) -> None:
-        with silenced_unless_failing():  # it reports its delegate
-            self._runner = open_interpreter(path, threads).get_signature_runner("serving_default")
-        details = self._runner.get_input_details()
-        self._inputs = {name: tuple(detail["shape_signature"][1:]) for name, detail in details.items()}
-        self._lock = threading.Lock()  # an interpreter serves one call at a time
+    def load(self, path: Path, threads: int | None, calls: int) -> Call:
+        def create() -> Call:
+            with silenced_unless_failing():  # it reports its delegate
+                runner = open_interpreter(path, threads).get_signature_runner("serving_default")
+            details = runner.get_input_details()
+            sizes = {name: tuple(detail["shape_signature"][1:]) for name, detail in details.items()}
+            return lambda inputs: self._run(runner, sizes, inputs)
 
-    def predict(self, inputs: Arrays) -> Arrays:
-        padding = self.converted.padding
-        fitting = {
-            name: _fitting(name, inputs[name], sizes, padding.get(name, 0)) for name, sizes in self._inputs.items()
-        }
+        create()  # finds out whether it can be opened
+        return exclusive(create)
+
+    def _run(self, runner: Any, sizes: dict[str, tuple[int, ...]], inputs: Arrays) -> Arrays:
+        padding, outputs = self.converted.padding, self.converted.outputs
+        fitting = {name: _fitting(name, inputs[name], own, padding.get(name, 0)) for name, own in sizes.items()}
         if not self.converted.one_by_one:
-            return self._call(fitting)
+            found = runner(**fitting)
+            return {name: found[name] for name in outputs}
         rows = [
-            self._call({name: values[row : row + 1] for name, values in fitting.items()})
+            runner(**{name: values[row : row + 1] for name, values in fitting.items()})
             for row in range(len(next(iter(fitting.values()))))
         ]
-        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-
-    def _call(self, inputs: Arrays) -> Arrays:
-        with self._lock:
-            outputs = self._runner(**inputs)
-        return {name: outputs[name] for name in self.converted.outputs}
+        return {name: np.concatenate([row[name] for row in rows]) for name in outputs}
 
 
 def _fitting(name: str, value: np.ndarray, sizes: tuple[int, ...], padding: float) -> np.ndarray:

@@ -4,20 +4,21 @@ from pathlib import Path
 
 from scena.prediction.formats.onnx import open_session
 from scena.prediction.runtimes.base import Arrays
-from scena.prediction.runtimes.converted import ConvertedRuntime
+from scena.prediction.runtimes.parallel import Call, ParallelRuntime
 
 
-class OnnxRuntime(ConvertedRuntime):
+class OnnxRuntime(ParallelRuntime):
     """Runs `model.onnx`."""
 
     package = "onnxruntime"
 
-    def open(self, path: Path, threads: int | None) -> None:
+    def load(self, path: Path, threads: int | None, calls: int) -> Call:
         session = open_session(path, threads)
-        self._run = session.run
-        self._inputs = [value.name for value in session.get_inputs()]
-        self._outputs = list(self.converted.outputs)
+        inputs = [value.name for value in session.get_inputs()]
+        outputs = list(self.converted.outputs)
 
-    def predict(self, inputs: Arrays) -> Arrays:
-        values = self._run(self._outputs, {name: inputs[name] for name in self._inputs})
-        return dict(zip(self._outputs, values, strict=True))
+        def call(values: Arrays) -> Arrays:
+            found = session.run(outputs, {name: values[name] for name in inputs})
+            return dict(zip(outputs, found, strict=True))
+
+        return call

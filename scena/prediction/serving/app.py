@@ -15,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from scena.data.sample import Sample
 from scena.prediction.class_names import with_class_names
 from scena.prediction.params import ServeParams
+from scena.prediction.predictor import Predictor
 from scena.prediction.serving.access import OPEN, is_allowed, read_tokens
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.asgi import DisconnectedError, Receive, Request, Response, Scope, Send, TooLargeError
@@ -33,13 +34,17 @@ class Version:
     predictor: Any
     model: ServedModel
     signature: Signature
+    reads_as_usual: bool
+    """Whether samples are made by `Predictor`; a predictor of a scenario may need any time for that."""
 
     @classmethod
     def of(cls, number: int, predictor: Any, model: ServedModel) -> "Version":
         """With the signature of the predictor's inputs and outputs."""
         specs = predictor.data.input_layer_specs()
         signature = Signature(specs, predictor.outputs(), list(model.class_names), predictor.reads_files)
-        return cls(number, predictor, model, signature)
+        ways = ("sample_from_json", "sample_from_fields", "sample_from_file")
+        usual = all(getattr(type(predictor), way, None) is getattr(Predictor, way) for way in ways)
+        return cls(number, predictor, model, signature, usual)
 
 
 class Service:
@@ -62,6 +67,7 @@ class Service:
             max_delay=params.max_delay / 1000,
             max_queue=params.max_queue,
             observe=self.batches.observe,
+            threads=getattr(predictor, "parallel_calls", 1),
         )
         waiting = Gauge("scena_waiting_samples", "Samples in the queue", registry=self.registry)
         waiting.set_function(lambda: self.batcher.waiting)
@@ -134,8 +140,8 @@ class Service:
         return [refusal(outcome) if isinstance(outcome, Exception) else outcome for outcome in outcomes]
 
     async def _made(self, asked: SampleRequest) -> list[Sample | Exception]:
-        """The samples; files are decoded in a thread, so that other requests do not wait."""
-        if not asked.files:
+        """The samples. Files are decoded in a thread, so that other requests do not wait; for a small one that would take longer."""
+        if not asked.files or (self.now.reads_as_usual and asked.is_small()):
             return asked.make(self.params.max_pixels)
         abandoned = threading.Event()
         try:

@@ -1,4 +1,4 @@
-"""Dynamic batching: samples of requests that arrive while the model is busy are predicted together, in one thread.
+"""Dynamic batching: samples of requests that arrive while the model is busy are predicted together, in one or a few threads.
 
 A sample that fails becomes an exception in its place; the others are predicted.
 """
@@ -48,6 +48,7 @@ class Batcher:
             batch took, so that clients that were batched together are batched together again.
         max_queue: samples that may be queued.
         observe: called with the number of samples of each batch.
+        threads: how many batches are predicted at the same time.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Batcher:
         max_delay: float,
         max_queue: int,
         observe: Callable[[int], None] = lambda size: None,
+        threads: int = 1,
     ) -> None:
         self._predict = predict
         self._max_batch = max_batch
@@ -71,8 +73,13 @@ class Batcher:
         self._waiting = 0
         self._closed = False
         self._took = 0.0
-        self._thread = threading.Thread(target=self._run, name="scena-batcher", daemon=True)
-        self._thread.start()
+        self._collecting = threading.Lock()
+        self._carried: _Group | None = None
+        self._threads = [
+            threading.Thread(target=self._run, name=f"scena-batcher-{number}", daemon=True) for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def waiting(self) -> int:
@@ -101,23 +108,34 @@ class Batcher:
             if not self._closed:
                 self._closed = True
                 self._groups.put(None)
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
-        carried: _Group | None = None
-        while (group := carried or self._groups.get()) is not None:
-            carried = None
-            batch, size = [group], len(group.samples)
-            latest = time.monotonic() + max(self._max_delay, self._took)
-            while size < self._max_batch and (following := self._next(latest)) is not None:
-                if size + len(following.samples) > self._max_batch:
-                    carried = following
-                    break
-                batch.append(following)
-                size += len(following.samples)
+        while True:
+            with self._collecting:  # two threads that collect at the same time would get half a batch each
+                batch = self._collect()
+            if not batch:
+                return
             begun = time.monotonic()
             self._answer(batch)
             self._took = time.monotonic() - begun
+
+    def _collect(self) -> list[_Group]:
+        """The groups of the next batch; none at the end."""
+        group, self._carried = self._carried or self._groups.get(), None
+        if group is None:
+            self._groups.put(None)  # for the other threads
+            return []
+        batch, size = [group], len(group.samples)
+        latest = time.monotonic() + max(self._max_delay, self._took)
+        while size < self._max_batch and (following := self._next(latest)) is not None:
+            if size + len(following.samples) > self._max_batch:
+                self._carried = following
+                break
+            batch.append(following)
+            size += len(following.samples)
+        return batch
 
     def _next(self, latest: float) -> _Group | None:
         """The next group, if it arrives soon after the previous one."""

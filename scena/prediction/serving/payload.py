@@ -18,6 +18,8 @@ from scena.data.sample import Sample
 from scena.data.spec import ArraySpec, describe
 
 _NUMBERS = (int, float, type(None))
+SMALL = 20_000
+"""Bytes and pixels of an image that is decoded in less time than another thread needs to begin."""
 MAX_PARTS = 1000
 """Fields of one form."""
 
@@ -66,19 +68,20 @@ class SampleRequest:
     makers: Sequence[Callable[[], Sample]]
     files: list[bytes]
     columns: bool = False
+    _counted: float | None = None
+
+    def is_small(self) -> bool:
+        """Whether there is only a small image to decode."""
+        return len(self.files) == 1 and len(self.files[0]) <= SMALL and self._pixels() <= SMALL
 
     def make(self, max_pixels: int, abandoned: threading.Event | None = None) -> list[Sample | Exception]:
         """The samples, with an exception in place of each that cannot be created. The pixels of all images are counted before
         anything is decoded; `abandoned` is set when the client no longer waits.
         """
-        pixels = 0.0
-        for content in self.files:
-            _check(abandoned)
-            pixels += _pixels(content)
-            if pixels > max_pixels:
-                raise TooManyPixelsError(
-                    f"The images of the request have more than {max_pixels} pixels together. Send smaller or fewer ones."
-                )
+        if self._pixels(abandoned, max_pixels) > max_pixels:
+            raise TooManyPixelsError(
+                f"The images of the request have more than {max_pixels} pixels together. Send smaller or fewer ones."
+            )
         made: list[Sample | Exception] = []
         for maker in self.makers:
             _check(abandoned)
@@ -87,6 +90,18 @@ class SampleRequest:
             except Exception as error:  # a custom predictor may raise anything
                 made.append(error)
         return made
+
+    def _pixels(self, abandoned: threading.Event | None = None, limit: float = math.inf) -> float:
+        """The pixels of all images, or of as many as exceed the limit."""
+        if self._counted is None:
+            counted = 0.0
+            for content in self.files:
+                _check(abandoned)
+                counted += _pixels(content)
+                if counted > limit:
+                    break
+            self._counted = counted
+        return self._counted
 
 
 def _check(abandoned: threading.Event | None) -> None:

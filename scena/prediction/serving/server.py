@@ -90,13 +90,14 @@ def create_server(predictor: Any, params: ServeParams, model: ServedModel) -> uv
 
 
 def warm_up(predictor: Any) -> None:
-    """Predicts a sample of zeros, so that the first request does not wait for tracing."""
+    """Predicts a sample of zeros, so that the first request does not wait for tracing, and lets runtimes choose how calls are fastest."""
     inputs = {
         name: np.zeros((1, *(size or 1 for size in spec.shape)), spec.dtype)
         for name, spec in predictor.data.input_layer_specs().items()
     }
     try:
         predictor.predict_batch(Batch(inputs, {}, [None], 1, Cursor()))
+        predictor.prepare_service(inputs)
     except Exception as error:  # a model may refuse an empty sample; the first request reports real errors
         logger.debug("warming up: %s", error)
 
