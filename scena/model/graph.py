@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import keras
 
+from scena.model.announced import import_announced
 from scena.overriding import refuse_misspelt
 from scena.params import Params, build, to_raw
 
@@ -134,6 +135,7 @@ class RootGraph(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "RootGraph":
+        import_announced()
         config = dict(config)
         return cls(keras.saving.deserialize_keras_object(config.pop("graph")), **config)
 

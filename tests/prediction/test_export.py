@@ -172,13 +172,15 @@ def test_the_format_keras_says_what_it_cannot_write(tmp_path: Path) -> None:
             keras_format.write_plain(keras.Model({"x": inputs}, {"y": tensor}), tmp_path / "x.keras")
 
 
-def test_keras_loads_the_file_of_an_export(toy: Path) -> None:
-    """Once Scena and the module of the graph are imported, in a process that has built nothing."""
-    script = """
-import sys, scena, tests.toy.model
-import keras, json
+@pytest.mark.parametrize("order", ["scena, tests.toy.scenario, keras", "keras, scena, tests.toy.scenario"])
+def test_keras_loads_the_file_of_an_export(toy: Path, order: str) -> None:
+    """Once Scena and the scenario are imported, in any order, in a process that has built nothing; nothing is imported before."""
+    script = f"""
+import sys, {order}
+import json
+assert "tests.toy.model" not in sys.modules
 model = keras.saving.load_model(sys.argv[1])
-print(json.dumps(keras.ops.convert_to_numpy(model({"x": keras.ops.ones((3, 8))})["pred"]).tolist()))
+print(json.dumps(keras.ops.convert_to_numpy(model({{"x": keras.ops.ones((3, 8))}})["pred"]).tolist()))
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(toy / "model.keras")], capture_output=True, text=True, cwd=ROOT, check=False
