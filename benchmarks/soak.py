@@ -46,6 +46,7 @@ class Options(Params):
     runtime: str = param("onnx", choices=["onnx", "keras"], help="what runs the model")
     replace_every: float = param(10.0, gt=0, help="seconds between replacements of the export")
     seed: int = param(0, help="of the clients' choices")
+    exports: Path | None = param(None, help="where the exports are, or are made and kept (default: made and removed)")
 
 
 class Kind(NamedTuple):
@@ -64,7 +65,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for model in ("first", "second"):
-            prepare(folder / model, options.runtime)
+            kept = (options.exports or folder) / model
+            if not kept.exists():
+                prepare(kept, options.runtime)
+            if options.exports:
+                shutil.copytree(kept, folder / model)
         shutil.copytree(folder / "first", folder / "damaged")
         for file in ("model.onnx", "model.keras"):
             if (folder / "damaged" / file).exists():
@@ -288,6 +293,8 @@ class Soak:
             print(f"{count:>9} {name}")
         third = max(1, len(self.memory) // 3)
         early, late = statistics.median(self.memory[:third]), statistics.median(self.memory[-third:])
+        minutes = [statistics.median(self.memory[first : first + 60]) for first in range(0, len(self.memory), 60)]
+        print(f"memory by minutes: {', '.join(f'{value:.0f}' for value in minutes)} MB")
         print(f"memory: {early:.0f} MB in the first third, {late:.0f} MB in the last; most {max(self.memory):.0f} MB")
         print(f"the service ended with status {self.process.returncode}")
         for text in self.problems:
