@@ -228,7 +228,7 @@ class Predictor:
             try:
                 for item in items:
                     waiting.append(_Task(item, executor.submit(predict, item)))
-                    if len(waiting) > 2 * calls:
+                    if len(waiting) > calls:
                         yield _oldest(waiting, predict, calls > 1)
                 while waiting:
                     yield _oldest(waiting, predict, calls > 1)
