@@ -75,8 +75,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
     @classmethod
     def _import_models(cls) -> None:
         """Imports every model that the parameters can build, so that Keras knows their graphs."""
-        default = cls._argument(0)().model
-        found = [type(default)] if default is not None else []  # a base of scenarios has none
+        found = [type(model)] if (model := cls._argument(0)().model) is not None else []  # a base of scenarios has none
         for params in found:
             found += params.__subclasses__()
             if params.__builds__ is not None:
