@@ -165,7 +165,7 @@ def _report(cluster: Cluster, end: float, timeout: float) -> None:
             with socket.create_connection((host.strip("[]"), int(port)), timeout=2) as connection:
                 connection.sendall(_HELLO % cluster.index)
                 connection.settimeout(max(end - time.monotonic(), _PAUSE) + _PAUSE)
-                if connection.recv(len(_GO)) == _GO:
+                if receive_line(connection, len(_GO)) == _GO:
                     return
                 raise WorkerLostError(f"The training cannot start: {cluster.name(0)} has given up; see its output.")
         except OSError:
@@ -173,11 +173,19 @@ def _report(cluster: Cluster, end: float, timeout: float) -> None:
     raise _absent(cluster, [0], timeout)
 
 
+def receive_line(connection: socket.socket, most: int) -> bytes:
+    """A line of at most this many bytes, which may arrive in pieces; less if the other side ends. What follows it is not read."""
+    line = b""
+    while len(line) < most and not line.endswith(b"\n") and (byte := connection.recv(1)):
+        line += byte
+    return line
+
+
 def _index(connection: socket.socket) -> int:
     """The index that a worker sends; -1 for any other client."""
     connection.settimeout(2)
     try:
-        word, _, number = connection.recv(32).decode(errors="replace").strip().partition(" ")
+        word, _, number = receive_line(connection, 32).decode(errors="replace").strip().partition(" ")
     except OSError:
         return -1
     return int(number) if word == "scena" and number.isdecimal() else -1

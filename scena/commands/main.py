@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from scena import plugins
+from scena import faults, plugins
 from scena.backends.quiet import silence_tensorflow
 from scena.display import visible
 from scena.errors import ScenaError, did_you_mean
@@ -111,6 +111,7 @@ def main(argv: list[str] | None = None, *, check_only: bool = False) -> int:
 
 
 def _main(words: list[str], check_only: bool) -> int:
+    faults.interrupt_calls()
     if "_ARGCOMPLETE" in os.environ:
         from scena.commands.inspect.completion import answer_shell
 

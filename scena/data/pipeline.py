@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
+from scena import faults
 from scena.data.engines.in_process import Engine, InProcessEngine
 from scena.data.engines.parallel import ParallelEngine, samples_of
 from scena.data.generator import is_one_shot
@@ -70,6 +71,7 @@ class BatchStream:
         the batches that were made before it.
         """
         block: list[Batch] = []
+        max_batches = faults.smaller("block", max_batches)
         deadline = time.monotonic() + BLOCK_SECONDS
         while len(block) < max_batches and (not block or time.monotonic() < deadline) and self._available():
             if block and (self._ahead[0].shapes() != block[0].shapes() or self._ahead[0].epoch != block[0].epoch):

@@ -153,6 +153,19 @@ class KillOnce(MappingDataProcessor[KillOnceParams]):
         return sample
 
 
+class FailWhileParams(DataProcessorParams, builds=":FailWhile"):
+    """Fails while a file exists."""
+
+    file: str = ""
+
+
+class FailWhile(MappingDataProcessor[FailWhileParams]):
+    def apply(self, sample: Sample) -> Sample:
+        if self.params.file and Path(self.params.file).exists():
+            raise ValueError("told to fail")
+        return sample
+
+
 class SlowParams(DataProcessorParams, builds=":Slow"):
     seconds: float = 0.01
 

@@ -12,7 +12,7 @@ from tests.layout.sources import ROOT, module_name, place, python_files, runtime
 
 # A package may import those before it. Packages on one line may import each other, but not in a circle.
 ORDER = [
-    ("display", "errors", "lazy", "logs", "overriding", "plots", "signals", "user_code"),
+    ("display", "errors", "faults", "lazy", "logs", "overriding", "plots", "signals", "user_code"),
     ("plugins",),
     ("storage", "params", "pages"),
     ("data",),

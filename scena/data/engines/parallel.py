@@ -11,12 +11,14 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Any
 
+from scena import faults
 from scena.data.engines.in_process import Engine, InProcessEngine, cursor_after, empty
 from scena.data.engines.workers.config import NotImportableError
 from scena.data.engines.workers.memory import Bytes, open_slot, read_batch, read_chunk
 from scena.data.engines.workers.nodes import Begin, End, Group
 from scena.data.engines.workers.pool import WorkerPool
 from scena.data.engines.workers.router import Router
+from scena.data.generator import is_one_shot
 from scena.data.sample import Batch, Cursor, Sample
 from scena.data.stages.context import PipelineContext
 from scena.errors import WorkerError
@@ -31,6 +33,10 @@ SHARE = 0.1
 BATCH_SECONDS = 0.001
 """The least time a batch must take: handing one over costs about 0.05 ms."""
 MAX_PROCESSES = 8
+
+
+class WorkerRestart(Exception):  # noqa: N818
+    """Asked for by SCENA_FAULT."""
 
 
 def python_engine(context: PipelineContext) -> Engine:
@@ -62,6 +68,8 @@ class ParallelEngine(Engine):
                 for batch in self._batches(cursor, repeat):
                     cursor, failures = batch.cursor, 0
                     yield batch
+                    if faults.happens("worker", 16) and not is_one_shot(self.context.generator):
+                        raise WorkerRestart
                 return
             except WorkerError as error:
                 died = self.pool.closed and self.context.pipeline.on_worker_death == "restart"
@@ -69,8 +77,13 @@ class ParallelEngine(Engine):
                 if not died or failures > RESTARTS_WITHOUT_PROGRESS:
                     raise
                 logger.warning("%s Starting again after %s.", error, cursor)
-                self.close()
-                self.pool = WorkerPool(self.context, self.processes)
+                self._restart()
+            except WorkerRestart:
+                self._restart()
+
+    def _restart(self) -> None:
+        self.close()
+        self.pool = WorkerPool(self.context, self.processes)
 
     def _batches(self, cursor: Cursor, repeat: bool) -> Iterator[Batch]:
         keys, shard = self.context.collator.keys(), self.context.shard

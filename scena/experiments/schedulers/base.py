@@ -44,14 +44,15 @@ class Running:
     job: Job
     slot: Slot
     process: Any
-    """Its `subprocess.Popen`; None for a job on another machine."""
+    """Its `LocalProcess`; None for a job on another machine."""
     started: float
     stop_sent: float | None = None
+    clock: Callable[[], float] = time.monotonic
 
     @property
     def seconds(self) -> float:
         """How long it has been running."""
-        return time.monotonic() - self.started
+        return self.clock() - self.started
 
 
 class Plan(Protocol):

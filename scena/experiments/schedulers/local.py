@@ -10,8 +10,9 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
+from typing import Any
 
 from scena.backends.selection import visible_gpus
 from scena.errors import ExperimentError, Interrupted
@@ -58,12 +59,62 @@ def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) 
     ]
 
 
+class LocalProcess:
+    """The process of a job; it can be watched by a selector, and ends with this one."""
+
+    def __init__(self, job: Job, slot: Slot) -> None:
+        parent = os.getpid()
+        with job.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                job.words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **slot.environment, **job.environment},
+                start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which ends the jobs
+                preexec_fn=lambda: end_with_parent(parent),
+                pass_fds=job.inherited,
+            )
+        self._pidfd = os.pidfd_open(self._process.pid)
+
+    def fileno(self) -> int:
+        """Can be read once the process has ended."""
+        return self._pidfd
+
+    def wait(self) -> int:
+        """Its exit status; negative for a signal."""
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        return self._process.wait()
+
+    def send_signal(self, number: int, *, group: bool) -> None:
+        """Sends a signal to it, or to all processes that it has started as well."""
+        if not group:
+            self._process.send_signal(number)
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
 class LocalScheduler:
-    """Runs the jobs of a plan over slots; they have `grace` seconds to end after Ctrl-C."""
+    """Runs the jobs of a plan over slots; they have `grace` seconds to end after Ctrl-C.
+
+    A simulation gives it another clock, other processes, and a selector that knows them.
+    """
 
     make_channel = staticmethod(local_channel)
 
-    def __init__(self, params: LocalParams, grace: float = GRACE) -> None:
+    def __init__(
+        self,
+        params: LocalParams,
+        grace: float = GRACE,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        start: Callable[[Job, Slot], Any] = LocalProcess,
+        selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector,
+    ) -> None:
+        self._clock, self._start_process, self._selector = clock, start, selector
         self.slots = make_slots(params.gpus, params.cpus, params.per_device)
         if params.gpus == ["auto"] and self.slots[0].name.startswith("gpu"):
             logger.info("Runs use %s; --gpus none uses the CPU, indices choose others.", self.slots[0].name)
@@ -78,12 +129,12 @@ class LocalScheduler:
         Raises:
             Interrupted: Ctrl-C or SIGTERM; all jobs have ended.
         """
-        with selectors.DefaultSelector() as selector, noticing_stop_signals(self._notice):
+        with self._selector() as selector, noticing_stop_signals(self._notice):
             try:
                 self._loop(plan, selector)
             except BaseException:
                 for running in self._running.values():
-                    self._signal_group(running, signal.SIGKILL)
+                    running.process.send_signal(signal.SIGKILL, group=True)
                     running.process.wait()
                 raise
         if self._requests:
@@ -93,15 +144,15 @@ class LocalScheduler:
         next_tick = 0.0
         self._fill(plan, selector)
         while self._running or (plan.waits() and not self._requests):
-            for key, _ in selector.select(max(0.0, min(TICK, next_tick - time.monotonic()))):
+            for key, _ in selector.select(max(0.0, min(TICK, next_tick - self._clock()))):
                 key.data()
             for running in self._running.values():
-                if running.stop_sent is not None and time.monotonic() - running.stop_sent > self.grace:
-                    self._signal_group(running, signal.SIGKILL)
+                if running.stop_sent is not None and self._clock() - running.stop_sent > self.grace:
+                    running.process.send_signal(signal.SIGKILL, group=True)
             self._fill(plan, selector)
-            if time.monotonic() >= next_tick:
+            if self._clock() >= next_tick:
                 plan.tick(list(self._running.values()))
-                next_tick = time.monotonic() + TICK
+                next_tick = self._clock() + TICK
 
     def _fill(self, plan: Plan, selector: selectors.BaseSelector) -> None:
         for slot in self.slots:
@@ -116,8 +167,7 @@ class LocalScheduler:
             plan.started(running)
 
     def _watch(self, running: Running, plan: Plan, selector: selectors.BaseSelector) -> None:
-        pidfd = os.pidfd_open(running.process.pid)
-        channel = running.job.channel
+        process, channel = running.process, running.job.channel
 
         def close() -> None:
             selector.unregister(channel)
@@ -128,51 +178,33 @@ class LocalScheduler:
                 close()
 
         def ended() -> None:
-            selector.unregister(pidfd)
-            os.close(pidfd)
+            selector.unregister(process)
             if channel is not None and channel.fileno() >= 0:
                 while plan.heard(running):
                     pass  # reads its last messages
                 close()
             # nothing that it started outlives it; before wait(), because its process id cannot be reused until then
-            self._signal_group(running, signal.SIGKILL)
-            status = running.process.wait()
+            process.send_signal(signal.SIGKILL, group=True)
+            status = process.wait()
             del self._running[running.slot.name]
             plan.ended(running, status)
 
-        selector.register(pidfd, selectors.EVENT_READ, ended)
+        selector.register(process, selectors.EVENT_READ, ended)
         if channel is not None:
             selector.register(channel, selectors.EVENT_READ, hear)
 
     def _start(self, job: Job, slot: Slot) -> Running:
         job.log.parent.mkdir(parents=True, exist_ok=True)
-        parent = os.getpid()
-        with job.log.open("ab") as log:
-            process = subprocess.Popen(
-                job.words,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **slot.environment, **job.environment},
-                start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which ends the jobs
-                preexec_fn=lambda: end_with_parent(parent),
-                pass_fds=job.inherited,
-            )
+        process = self._start_process(job, slot)
         for descriptor in job.inherited:
             os.close(descriptor)
-        return Running(job, slot, process, time.monotonic())
+        return Running(job, slot, process, self._clock(), clock=self._clock)
 
     def _notice(self, number: int, frame: FrameType | None) -> None:
         self._requests += 1
         for running in list(self._running.values()):
             if self._requests > 1:
-                self._signal_group(running, signal.SIGKILL)
-            elif running.job.whole_group:
-                self._signal_group(running, signal.SIGTERM)
+                running.process.send_signal(signal.SIGKILL, group=True)
             else:
-                running.process.send_signal(signal.SIGTERM)
-            running.stop_sent = running.stop_sent or time.monotonic()
-
-    def _signal_group(self, running: Running, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(running.process.pid, number)
+                running.process.send_signal(signal.SIGTERM, group=running.job.whole_group)
+            running.stop_sent = running.stop_sent or self._clock()

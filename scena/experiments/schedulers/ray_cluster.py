@@ -12,6 +12,7 @@ import time
 from types import FrameType
 from typing import Any
 
+from scena.backends.cluster import receive_line
 from scena.errors import ExperimentError, Interrupted, first_line
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot
 from scena.experiments.schedulers.params import RayParams
@@ -144,7 +145,7 @@ class RayScheduler:
         connection, _ = listener.accept()
         connection.settimeout(5)
         try:
-            told = connection.recv(len(secret), socket.MSG_WAITALL)
+            told = receive_line(connection, len(secret))
         except OSError:
             told = b""
         if not secrets.compare_digest(told, secret):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scena import faults
 from scena.evaluation.statistics.student import summarize
 from scena.experiments.schedulers.base import Job, MakeChannel, Running, Slot, local_channel
 from scena.experiments.search.space import SearchSpace, Value
@@ -53,6 +54,8 @@ class RunningTrial:
     """The name of the value in the run's history."""
     seed: int | None = None
     """The seed of this run, if the trial has several."""
+    unread: bytes = b""
+    """The beginning of a report whose end has not arrived yet."""
 
 
 class Search:
@@ -215,13 +218,14 @@ class Search:
         """Reads the values that a trial reports and answers whether it should end."""
         channel = running.job.channel
         try:
-            text = channel.recv(65536)
+            text = channel.recv(faults.smaller("report", 65536))
         except OSError:  # also BlockingIOError: there is nothing more after its end
             return False
         if not text:
             return False
         own = self.running[running.job.key]
-        for line in text.splitlines():
+        *lines, own.unread = (own.unread + text).split(b"\n")  # a line may arrive in pieces
+        for line in lines:
             report = json.loads(line)
             epoch, value, own.key = int(report["epoch"]), float(report["value"]), str(report["key"])
             if epoch not in own.values:  # a resumed trial may report an epoch again, with the same value

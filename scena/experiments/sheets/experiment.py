@@ -142,12 +142,11 @@ class Experiment:
                     planned.note = "waiting for its earlier process, which still runs"
                     logger.warning("Run %s: %s", planned.run.id, planned.note)
                 continue
-            if planned.note:  # it has ended by now, and may be further than when the sheet was read
-                planned.note = ""
-                self._decide(planned)
-                if planned.state in (DONE, CHANGED):
-                    os.close(handle)
-                    continue
+            planned.note = ""
+            self._decide(planned)  # again: another command may have run it since the sheet was read
+            if planned.state in (DONE, CHANGED):
+                os.close(handle)
+                continue
             attempts = planned.entry.attempts + 1 if planned.entry is not None else 1
             directory = None if planned.directory is None else str(planned.directory)
             planned.entry = Entry(planned.words, STARTED, attempts=attempts, directory=directory)

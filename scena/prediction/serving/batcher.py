@@ -38,6 +38,12 @@ class _Group:
     answer: Any
 
 
+def _start_thread(run: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=run, name="scena-batcher", daemon=True)
+    thread.start()
+    return thread
+
+
 class Batcher:
     """Collects groups of samples and predicts them in batches.
 
@@ -49,6 +55,7 @@ class Batcher:
         max_queue: samples that may be queued.
         observe: called with the number of samples of each batch.
         threads: how many batches are predicted at the same time.
+        clock, make_queue, start: time, queue and thread; a simulation gives others.
     """
 
     def __init__(
@@ -60,6 +67,9 @@ class Batcher:
         max_queue: int,
         observe: Callable[[int], None] = lambda size: None,
         threads: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+        make_queue: Callable[[], Any] = queue.SimpleQueue,
+        start: Callable[[Callable[[], None]], Any] = _start_thread,
     ) -> None:
         self._predict = predict
         self._max_batch = max_batch
@@ -68,18 +78,15 @@ class Batcher:
         self._observe = observe
         self.notify: Callable[[Callable[[], None]], object] = lambda deliver: deliver()
         """Calls the function that delivers the results of a batch; an event loop sets its `call_soon_threadsafe`."""
-        self._groups: queue.SimpleQueue[_Group | None] = queue.SimpleQueue()
+        self._clock = clock
+        self._groups: queue.SimpleQueue[_Group | None] = make_queue()
         self._lock = threading.Lock()
         self._waiting = 0
         self._closed = False
         self._took = 0.0
         self._collecting = threading.Lock()
         self._carried: _Group | None = None
-        self._threads = [
-            threading.Thread(target=self._run, name=f"scena-batcher-{number}", daemon=True) for number in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads = [start(self._run) for _ in range(threads)]
 
     @property
     def waiting(self) -> int:
@@ -117,9 +124,9 @@ class Batcher:
                 batch = self._collect()
             if not batch:
                 return
-            begun = time.monotonic()
+            begun = self._clock()
             self._answer(batch)
-            self._took = time.monotonic() - begun
+            self._took = self._clock() - begun
 
     def _collect(self) -> list[_Group]:
         """The groups of the next batch; none at the end."""
@@ -128,7 +135,7 @@ class Batcher:
             self._groups.put(None)  # for the other threads
             return []
         batch, size = [group], len(group.samples)
-        latest = time.monotonic() + max(self._max_delay, self._took)
+        latest = self._clock() + max(self._max_delay, self._took)
         while size < self._max_batch and (following := self._next(latest)) is not None:
             if size + len(following.samples) > self._max_batch:
                 self._carried = following
@@ -140,7 +147,7 @@ class Batcher:
     def _next(self, latest: float) -> _Group | None:
         """The next group, if it arrives soon after the previous one."""
         try:
-            group = self._groups.get(timeout=max(0.0, min(self._max_delay, latest - time.monotonic())))
+            group = self._groups.get(timeout=max(0.0, min(self._max_delay, latest - self._clock())))
         except queue.Empty:
             return None
         if group is None:

@@ -20,6 +20,9 @@ from scena.training.trackers.service import Picture
 
 logger = logging.getLogger(__name__)
 
+_ARRAYS = {"image": ("images",), "pr_curve": ("labels", "predictions"), "histogram": ("values",), "text": ("text",)}
+"""The arrays of each kind."""
+
 
 def kind_of_data(data: TensorBoardData) -> str | None:
     """The kind under which the journal has such data; None if only TensorBoard can show it."""
@@ -55,8 +58,8 @@ def pieces(entry: Data, folder: Path) -> Iterator[Picture | str]:
         if entry.checksum not in ("", checksum(content)):
             raise ValueError(f"{path} is damaged, or belongs to something else: its checksum is wrong")
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            arrays = dict(stored)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            arrays = {name: stored[name] for name in _ARRAYS[entry.kind]}
+    except (KeyError, OSError, RuntimeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         logger.warning("%s of step %d cannot be shown: %s.", entry.key, entry.step, error)
         return
     if entry.kind == "text":

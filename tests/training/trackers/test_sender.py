@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from scena.model.tensorboard import HistogramData, ImageData, PRCurveData, TextData
-from scena.training.trackers.media import kind_of_data, precision_recall, store_data
+from scena.training.trackers.journal import Data
+from scena.training.trackers.media import kind_of_data, pieces, precision_recall, store_data
 from scena.training.trackers.recorder import Recorder
 from scena.training.trackers.sender import Sender, send_until
 from scena.training.trackers.service import ServiceError
@@ -167,3 +168,14 @@ def test_a_sender_leaves_the_processors_to_the_training() -> None:
     assert out[0] == "19" and out[-1] == "19", (
         "each session has its own share on Linux, whatever the niceness of its processes"
     )
+
+
+@pytest.mark.parametrize(
+    "content", [b"PK\x05\x06" + bytes(18), b"PK\x03\x04 is no archive", b""], ids=["empty archive", "damaged", "empty"]
+)
+def test_damaged_arrays_are_reported_and_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
+) -> None:
+    (tmp_path / "a.npz").write_bytes(content)
+    assert list(pieces(Data(0, 1, 0, "words", "text", "a.npz"), tmp_path)) == []
+    assert "words of step 1 cannot be shown" in caplog.text

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from scena import faults
 from scena.errors import DataError, WorkerError, causes
 from scena.user_code import user_lines
 
@@ -207,7 +208,9 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
-        self._buffer = bytearray(1 << 16)  # kept: a new one for each message would be mapped and unmapped each time
+        self._buffer = bytearray(
+            faults.smaller("message", 1 << 16)
+        )  # kept: a new one for each message would be mapped and unmapped each time
         self._received = bytearray()
         self.messages: list[FromParent | FromWorker] = []
 

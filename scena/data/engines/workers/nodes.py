@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from scena import faults
 from scena.data.engines.workers import messages
 from scena.data.engines.workers.memory import SlotPool
 from scena.data.engines.workers.pool import Member, WorkerPool
@@ -163,7 +164,7 @@ class FinalQueue(Queue):
     def __init__(self, dispatcher: Dispatcher, prefetch: int) -> None:
         super().__init__(dispatcher.slots)
         self._least = dispatcher.workers + 1
-        self._most = max(prefetch, self._least)
+        self._most = max(faults.smaller("prefetch", prefetch), self._least)
         self._count = 0
         self._size = 0.0
 

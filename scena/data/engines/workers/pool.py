@@ -12,6 +12,7 @@ import weakref
 
 import msgspec
 
+from scena import faults
 from scena.data.engines.workers.config import notebook_path, stored_context
 from scena.data.engines.workers.memory import SharedMemory, SlotPool
 from scena.data.engines.workers.messages import Channel, Configuration, Message
@@ -84,7 +85,7 @@ class WorkerPool:
         self._generation = 0
         self.closed = False
         """Whether it cannot be used again: it was closed, or a process is gone."""
-        self.group = max(1, min(16, context.pipeline.prefetch // (2 * max(1, processes))))
+        self.group = faults.smaller("group", max(1, min(16, context.pipeline.prefetch // (2 * max(1, processes)))))
         self.members: list[Member] = []
         self.streams: dict[int, Member] = {}
         self._finalizer = weakref.finalize(self, _close, self.members, self.memory)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
+from scena import faults
 from scena.data.engines.workers import messages
 from scena.data.engines.workers.config import restored_context
 from scena.data.engines.workers.memory import Returns, SharedMemory, SlotWriter, open_slot, read_chunk, unpack_indices
@@ -29,6 +30,7 @@ FLUSH_BYTES = 1 << 20
 def main(*arguments: str) -> None:
     """Runs until the parent closes the channel, or is gone; the arguments are three file descriptors and the parent's id."""
     channel_descriptor, life_descriptor, memory_descriptor, parent = map(int, arguments)
+    faults.interrupt_calls()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it closes the channel
     threading.Thread(target=_end_with_parent, args=(life_descriptor,), daemon=True).start()
     channel = messages.Channel(socket.socket(fileno=channel_descriptor))
