@@ -310,7 +310,7 @@ def test_cpu_slots_are_counted_or_named() -> None:
 
 
 def test_a_run_that_another_command_has_finished_meanwhile_is_not_repeated(tmp_path: Path) -> None:
-    """Both have read the sheet before; the second one never saw the run at work. Found by a simulation (seed 26)."""
+    """Both have read the sheet before; the second one never saw the run at work. Found by a simulation (seed 27)."""
     runs = [SheetRun("1", ["scena", "train", "x"], [])]
     first, second = (Experiment(runs, tmp_path, sys.executable) for _ in range(2))
     slot = Slot("cpu 0", {})
