@@ -7,9 +7,9 @@ weights, with the same batches and for the same number of steps. What counts is 
 all validation data: that of the model which a training keeps as its best. Steps are fixed rather than seconds, so that a busy machine gives
 the same result. `lr-find` gets a budget of four times these steps, as its default of four minutes is four times the minute of a training.
 
-Rates are tried from the middle outwards, and hopeless ones end after a third of their steps. The trials of `lr-find` start from the same
-weights and see the same batches, so its longest ones are beginnings of trainings of the grid, and are not repeated. Each training is added
-to the file when it ends, and not computed again.
+Rates are tried from the middle outwards, and hopeless ones end early, after a third of their steps at least. The trials of `lr-find` start
+from the same weights and see the same batches, so they are beginnings of trainings of the grid, which validate where they do, and are not
+repeated. Each training is added to the file when it ends, and not computed again.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from scena.scenario.finding import find_scenario
 from scena.training.schedules.params import RateFinderParams
 from scena.training.schedules.rate_finder import prepare_trials, range_tests_and_trials
 from scena.training.schedules.rate_search import rounds
-from scena.training.schedules.rate_trials import VALIDATIONS, Trials
+from scena.training.schedules.rate_trials import VALIDATIONS, Trials, validation_places
 from scena.training.trigger import Trigger
 
 RATES = [10.0 ** (-5 + half / 2) for half in range(11)]
@@ -38,28 +38,28 @@ COUNTED = 6
 """Validations of a training; the longest trials of `lr-find` end with the fourth."""
 THIRD = 2
 """Validations of a hopeless one."""
-BEHIND = 3.0
-"""A rate is hopeless if its loss is then this many times that of another one at this point, or above that of the next rate towards the
-middle, which is hopeless or ended worse than good."""
+BEHIND = {THIRD: 3.0, 3: 2.0, 4: 1.5, 5: 1.25}
+"""A rate is hopeless if its loss is this many times that of another one after as many validations, or after a third above that of the next
+rate towards the middle, which is hopeless or ended worse than good."""
 WITHIN = 1.1
 """A rate is good if its loss is at most this many times the best one of the grid."""
 LEARNED = 0.01
 """A suggestion will also do if both losses are below this share of the untrained loss: hardly a sample is left to tell them apart."""
 STEPS = {
-    "examples.tutorial.min": 5000,
-    "examples.tutorial.full": 5000,
-    "examples.tabular": 10000,
-    "examples.tagging": 800,
-    "examples.imageclassification": 500,
-    "examples.seq2seq": 640,
-    "examples.atr": 256,
-    "examples.faces": 160,
-    "examples.text.finetuningbert": 56,
-    "examples.template.general": 50000,
-    "examples.template.listfile": 30000,
-    "examples.template.table": 50000,
+    "examples.tutorial.min": 14000,
+    "examples.tutorial.full": 15000,
+    "examples.tabular": 34000,
+    "examples.tagging": 970,
+    "examples.imageclassification": 980,
+    "examples.seq2seq": 1160,
+    "examples.atr": 350,
+    "examples.faces": 350,
+    "examples.text.finetuningbert": 87,
+    "examples.template.general": 91000,
+    "examples.template.listfile": 39000,
+    "examples.template.table": 53000,
 }
-"""Steps of each training, about."""
+"""Steps of each training, about: what one thread of a quiet machine does in a minute."""
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def measured(name: str, steps: int, seed: int, mine: dict[str, Any], data: Path,
     assert everything is not None
     if (everything.samples_per_epoch() or math.inf) > finder.validation_samples:
         run = prepare_trials(*_trainer(name, seed, data), finder.validation_samples)
-    trials = GridTrials(run, everything, rounds(4 * steps)[-1], mine["trainings"])
+    trials = GridTrials(run, everything, rounds(4 * steps), mine["trainings"])
     mine["untrained"] = trials.validate_everything()
     for rate in sorted(missing, key=_from_middle):
         print(name, trials.record(rate), flush=True)
@@ -118,23 +118,28 @@ class GridTrials(Trials):
     Args:
         run: validates on the samples that `lr-find` takes.
         everything: all validation data.
-        longest: the steps of the longest trials of `lr-find`.
+        lengths: the steps of the trials of `lr-find`.
         trainings: gets the results.
     """
 
-    def __init__(self, run: Any, everything: Any, longest: int, trainings: dict[str, Any]) -> None:
+    def __init__(self, run: Any, everything: Any, lengths: list[int], trainings: dict[str, Any]) -> None:
         super().__init__(run)
-        self._everything, self._longest, self._trainings = everything, longest, trainings
-        self._places = [longest * number // VALIDATIONS for number in range(1, COUNTED + 1)]
+        self._everything, self._trainings = everything, trainings
+        self._places = [lengths[-1] * number // VALIDATIONS for number in range(1, COUNTED + 1)]
+        self._all_places = sorted(
+            {*self._places, *(place for length in lengths for place in validation_places(length))}
+        )
         self._recorded: dict[str, Any] | None = None
         self._hopeful = False
 
     def record(self, rate: float, *, hopeful: bool = False) -> str:
         """Trains at a rate, to the end if `hopeful`."""
         begun, self._hopeful = time.process_time(), hopeful
-        self._recorded = recorded = {"rate": rate, "steps": self._places[-1], "losses": [], "seen": [], "whole": False}
+        self._recorded = recorded = {"rate": rate, "steps": self._places[-1], "losses": [], "seen": {}, "whole": False}
         try:
-            recorded["diverged"] = self.train(rate, self._places[-1], validate_at=self._places).steps < self._places[-1]
+            recorded["diverged"] = (
+                self.train(rate, self._places[-1], validate_at=self._all_places).steps < self._places[-1]
+            )
             recorded["whole"] = True
         except HopelessError:
             recorded["diverged"] = False
@@ -144,10 +149,12 @@ class GridTrials(Trials):
     def validate(self) -> float:
         loss = super().validate()
         if self._recorded is not None:
-            self._recorded["seen"].append(loss)
-            self._recorded["losses"].append(self.validate_everything(loss))
-            if len(self._recorded["losses"]) == THIRD and not self._hopeful and self._is_hopeless(self._recorded):
-                raise HopelessError
+            place = self._all_places[len(self._recorded["seen"])]
+            self._recorded["seen"][str(place)] = loss
+            if place in self._places:
+                self._recorded["losses"].append(self.validate_everything(loss))
+                if not self._hopeful and self._is_hopeless(self._recorded):
+                    raise HopelessError
         return loss
 
     def validate_everything(self, loss: float | None = None) -> float:
@@ -161,17 +168,23 @@ class GridTrials(Trials):
         finally:
             self._run.val_data = few
 
-    def loss_reached(self, rate: float, steps: int, validations: int = VALIDATIONS) -> float:
-        recorded = self._trainings.get(_key(rate))
-        if steps != self._longest or recorded is None or not recorded["whole"]:
-            return super().loss_reached(rate, steps, validations)
-        return min(recorded["seen"][:validations]) if len(recorded["seen"]) >= validations else math.inf
+    def loss_reached(self, rate: float, steps: int) -> float:
+        recorded, places = self._trainings.get(_key(rate)), [str(place) for place in validation_places(steps)]
+        if recorded is None or (not recorded["whole"] and places[-1] not in recorded["seen"]):
+            return super().loss_reached(rate, steps)
+        return (
+            min(recorded["seen"].get(place, math.inf) for place in places)
+            if places[-1] in recorded["seen"]
+            else math.inf
+        )
 
     def _is_hopeless(self, recorded: dict[str, Any]) -> bool:
-        now = min(recorded["losses"])
-        others = [other for other in self._trainings.values() if len(other["losses"]) >= THIRD]
-        if any(now > BEHIND * min(other["losses"][:THIRD]) for other in others):
+        now, count = min(recorded["losses"]), len(recorded["losses"])
+        others = [other for other in self._trainings.values() if len(other["losses"]) >= count]
+        if any(now > BEHIND.get(count, math.inf) * min(other["losses"][:count]) for other in others):
             return True
+        if count != THIRD:
+            return False
         best = min(map(reached, others), default=math.inf)
         return any(
             _from_middle(other["rate"]) < _from_middle(recorded["rate"])
@@ -187,6 +200,7 @@ def _trainer(name: str, seed: int, data: Path) -> tuple[Any, Any]:
     scenario = find_scenario(name)
     params = parse(root_of(trainer=scenario.default_trainer_params()), flags_of(name, data), prog=name).params.trainer
     params.random_seed = seed
+    params.gen.train.num_processes = params.gen.val.num_processes = 0
     trainer = scenario.create_trainer(params)
     return trainer.params, trainer.scenario
 
@@ -218,8 +232,9 @@ def judged(name: str, mine: dict[str, Any]) -> str:
 
 
 def flags_of(name: str, data: Path) -> list[str]:
-    """What an example needs beside its defaults: data that is made here."""
+    """What an example needs beside its defaults: data that is made here, or from which a little can always be learned."""
     return {
+        "examples.template.general": ["--data.spread=0.2", "--data.count=2000"],
         "examples.template.listfile": [f"--train.lists={data}/train.lst", f"--val.lists={data}/val.lst"],
         "examples.template.table": [f"--data.file={data}/plants.csv"],
         "examples.imageclassification": [f"--data.images={data}/flowers"],
@@ -228,7 +243,7 @@ def flags_of(name: str, data: Path) -> list[str]:
 
 
 def make_data(data: Path) -> None:
-    """Points in files for the list-file template, plants in a table, drawn flowers, and made-up customers."""
+    """Points on two rings that overlap for the list-file template, plants in a table, drawn flowers, and made-up customers."""
     if data.exists():
         return
     from examples.imageclassification.draw import write_flowers
@@ -240,7 +255,8 @@ def make_data(data: Path) -> None:
         paths = [data / "points" / f"{split}{number}.txt" for number in range(count)]
         for path in paths:
             label, angle = rng.integers(0, 2), rng.uniform(0, 2 * np.pi)
-            path.write_text(f"{(0.5 + label) * np.cos(angle)} {(0.5 + label) * np.sin(angle)}")
+            radius = 0.5 + label + rng.normal(0, 0.25)
+            path.write_text(f"{radius * np.cos(angle)} {radius * np.sin(angle)}")
             path.with_suffix(".gt.txt").write_text(str(label))
         (data / f"{split}.lst").write_text("\n".join(str(path.resolve()) for path in paths))
     lines = ["height,width,place,kind"]

@@ -76,7 +76,7 @@ def test_a_fall_at_the_edges_is_refused() -> None:
 
 
 def test_too_few_losses_are_refused() -> None:
-    with pytest.raises(TrainingError, match=r"the loss was no number after 3 batches. Start lower"):
+    with pytest.raises(TrainingError, match=r"the loss is not a finite number after 3 batches. Start lower"):
         suggested([1.0, 2.0, 3.0])
 
 

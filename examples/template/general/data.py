@@ -15,7 +15,7 @@ class TemplateSource(RandomAccessGenerator[TemplateSourceParams]):
         rng = np.random.default_rng(0 if mode == PipelineMode.TRAINING else 1)
         self.labels = rng.integers(0, 2, params.count).astype("int32")
         angles = rng.uniform(0, 2 * np.pi, params.count)
-        radius = 0.5 + 0.5 * self.labels + rng.normal(0, 0.08, params.count)
+        radius = 0.5 + 0.5 * self.labels + rng.normal(0, params.spread, params.count)
         self.points = np.stack([radius * np.cos(angles), radius * np.sin(angles)], axis=1).astype("float32")
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ class TemplateSourceParams(DataGeneratorParams, builds=".data:TemplateSource"):
     """Where samples come from. [Replace the two rings by your own data.]"""
 
     count: int = param(400, ge=1, help="number of samples")
+    spread: float = param(0.08, ge=0, help="how far points lie from their ring; the rings are 0.5 apart")
 
 
 class JitterParams(DataProcessorParams, builds=".data:Jitter"):

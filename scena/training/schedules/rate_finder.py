@@ -77,7 +77,7 @@ class FoundRates:
             f"{rate:<8.2g}" + "".join(f"{losses.get((rate, length), ''):>14}" for length in lengths)
             for rate in sorted({trial.rate for trial in self.trials})
         ]
-        return [f"{'rate':<8}{heads}", *rows] if rows else []
+        return [f"{'rate':<8}{heads}", *map(str.rstrip, rows)] if rows else []
 
     def draw(self, path: Path) -> None:
         """Writes the plot."""
@@ -110,6 +110,12 @@ def find_rate(
             "A learning rate is looked for on one device; it is that of the whole batch, so it holds for several too. "
             f"Leave out --device.dist_strategy {trainer_params.device.dist_strategy}."
         )
+    then = (
+        f", then trainings of about {params.budget.amount:g} {params.budget.unit} together (--budget)"
+        if params.budget
+        else ""
+    )
+    logger.info("A range test of %d batches%s.", params.steps, then)
     run = prepare_trials(trainer_params, scenario, params.validation_samples)
     return range_tests_and_trials(params, run, Trials(run, progress), progress)
 
@@ -190,32 +196,41 @@ def compare(params: RateFinderParams, trials: Trials, found: FoundRates, progres
     """Adds the trials, and what they suggest, to what a range test found."""
     assert found.suggestion is not None
     trials.reset()
-    begun = time.monotonic()
     found.untrained, found.measure = trials.validate(), trials.measure
-    validation = time.monotonic() - begun
     budget = int(params.budget.amount)
     if params.budget.unit == "seconds":
-        speed = trials.train(found.suggestion, sys.maxsize, SPEED_SECONDS).steps / (
-            time.monotonic() - begun - validation
-        )
-        budget = int(speed * max(params.budget.amount - TRIALS * VALIDATIONS * validation, params.budget.amount / 2))
+        budget = _affordable_steps(params.budget.amount, trials, found.suggestion)
     try:
         lengths = rounds(budget)
         progress(0, params.steps * found.tests + budget)
         logger.info(
-            "The range test points to %.2g. Trainings of %s steps compare rates around it (--budget %s: about %dsteps).",
+            "The range test points to %.2g. Trainings of %s steps compare rates around it (--budget %s: about %d steps).",
             found.suggestion,
             ", ".join(map(str, lengths)),
             params.budget.to_param(),
             budget,
         )
-        found.trials = search(
-            found.suggestion, trials.loss_reached, lengths, found.untrained, params.lowest, params.highest
-        )
+
+        def measure(rate: float, steps: int) -> float:
+            loss = trials.loss_reached(rate, steps)
+            logger.info("%d steps at %.2g: %s %.4g", steps, rate, found.measure, loss)
+            return loss
+
+        found.trials = search(found.suggestion, measure, lengths, found.untrained, params.lowest, params.highest)
         found.suggestion = best_of(found.trials, found.untrained)
     except TrainingError as error:
         found.suggestion, found.refusal = None, str(error)
     return found
+
+
+def _affordable_steps(seconds: float, trials: Trials, rate: float) -> int:
+    """How many steps fit into a time beside the validations of the trials. The model has validated once: that compiled it."""
+    begun = time.monotonic()
+    trials.validate()
+    validated = time.monotonic()
+    steps = trials.train(rate, sys.maxsize, SPEED_SECONDS).steps
+    speed = steps / (time.monotonic() - validated)
+    return int(speed * max(seconds - TRIALS * VALIDATIONS * (validated - begun), seconds / 2))
 
 
 def judge(rates: list[float], losses: list[float], smoothing: float, tests: int = 1) -> FoundRates:

@@ -21,6 +21,8 @@ SHORTEST = 10
 EQUAL = 0.1
 """Losses that differ by this share are equal, since another seed changes them as much: the middle of these rates is suggested. The share
 is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a large constant part or is negative."""
+PLATEAU = 2
+"""Rates on either side of the best one that are asked whether they are equal: where all are, asking on would take twice the budget."""
 NOTHING = 0.001
 """Losses that differ by this share of the loss before training are equal, too: between 1e-7 and 0 there is nothing to choose."""
 
@@ -92,15 +94,15 @@ def search(
         )
     for length, kept in zip(steps[:-1], (KEPT, 1)[3 - len(steps) :], strict=True):
         losses = {place: loss(place, length) for place in places}
-        places = sorted(places, key=lambda place: (losses[place], place))[:kept]
+        places = sorted(places, key=lambda place: (losses[place], abs(place - middle)))[:kept]
     best = places[0] if len(steps) > 1 else min(places, key=lambda place: abs(place - middle))
     for direction in (1, -1):
         while allowed(best + direction) and loss(best + direction, steps[-1]) < loss(best, steps[-1]):
             best += direction
     for direction in (1, -1):
-        place = best + direction
-        while allowed(place) and _equal(loss(place, steps[-1]), loss(best, steps[-1]), untrained):
-            place += direction
+        for place in range(best + direction, best + direction * (PLATEAU + 1), direction):
+            if not allowed(place) or not _equal(loss(place, steps[-1]), loss(best, steps[-1]), untrained):
+                break
     return trials
 
 
@@ -112,7 +114,8 @@ def best_of(trials: list[Trial], untrained: float) -> float:
     """
     longest = max(trial.steps for trial in trials)
     last = sorted((trial for trial in trials if trial.steps == longest), key=lambda trial: trial.rate)
-    best = min(last, key=lambda trial: trial.loss)
+    lowest = [trial for trial in last if trial.loss == min(trial.loss for trial in last)]
+    best = lowest[(len(lowest) - 1) // 2]
     if not best.loss < untrained:
         raise TrainingError(
             f"No learning rate can be suggested: the validation loss is {untrained:.3g} before training, and {best.loss:.3g} at best "
@@ -126,10 +129,10 @@ def best_of(trials: list[Trial], untrained: float) -> float:
         raise TrainingError(
             f"No learning rate can be suggested: the highest one that may be tried, {best.rate:.2g}, is the best. Raise --highest."
         )
-    low = high = last.index(best)
-    while low > 0 and _equal(last[low - 1].loss, best.loss, untrained):
+    low = high = middle = last.index(best)
+    while low > max(0, middle - PLATEAU) and _equal(last[low - 1].loss, best.loss, untrained):
         low -= 1
-    while high < len(last) - 1 and _equal(last[high + 1].loss, best.loss, untrained):
+    while high < min(len(last) - 1, middle + PLATEAU) and _equal(last[high + 1].loss, best.loss, untrained):
         high += 1
     return math.sqrt(last[low].rate * last[high].rate)
 

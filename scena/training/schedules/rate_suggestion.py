@@ -37,9 +37,13 @@ def suggest(rates: list[float], losses: list[float], smoothing: float, tests: in
         TrainingError: it begins or ends outside of the range.
     """
     count = len(rates)
+    if not count:
+        raise TrainingError(
+            "No learning rate can be suggested: the loss of the first batch is not a finite number. Look at the data and the model."
+        )
     if count < 10:
         raise TrainingError(
-            f"No learning rate can be suggested: the loss was no number after {count} batches. Start lower (--lowest), or look at "
+            f"No learning rate can be suggested: the loss is not a finite number after {count} batches. Start lower (--lowest), or look at "
             "the data and the model."
         )
     skipped = round(SKIPPED * count)

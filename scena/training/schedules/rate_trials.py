@@ -131,11 +131,15 @@ class Trials:
             )
         return best
 
-    def loss_reached(self, rate: float, steps: int, validations: int = VALIDATIONS) -> float:
+    def loss_reached(self, rate: float, steps: int) -> float:
         """The lowest validation loss within a training, which is that of its best model; infinite if the training diverges."""
-        places = sorted({max(1, steps * number // validations) for number in range(1, validations + 1)})
-        trained = self.train(rate, steps, validate_at=places)
+        trained = self.train(rate, steps, validate_at=validation_places(steps))
         return min(trained.losses) if trained.steps == steps and trained.losses else math.inf
 
     def _groups(self) -> dict[str, list[Any]]:
         return {**variable_groups(self._run.model), "random": global_seed_variables()}
+
+
+def validation_places(steps: int) -> list[int]:
+    """The steps after which a training of this length validates."""
+    return sorted({max(1, steps * number // VALIDATIONS) for number in range(1, VALIDATIONS + 1)})

@@ -45,7 +45,13 @@ def test_longer_trainings_decide() -> None:
 
 
 def test_of_equal_losses_the_middle_is_taken() -> None:
-    assert found(lambda rate, steps: 1.0 if 3e-4 < rate < 0.05 else 5.0, untrained=9.0) == pytest.approx(10**-2.5)
+    assert found(lambda rate, steps: 1.0 if 9e-4 < rate < 0.02 else 5.0, untrained=9.0) == pytest.approx(10**-2.5)
+
+
+def test_a_wide_plateau_does_not_take_much_more_than_the_budget() -> None:
+    trials = search(1e-3, lambda rate, steps: 1.0, rounds(5000), 9.0, LOWEST, HIGHEST)
+    assert sum(trial.steps for trial in trials) < 1.2 * 5000
+    assert best_of(trials, 9.0) == pytest.approx(1e-3)
 
 
 def test_losses_near_zero_are_equal() -> None:
