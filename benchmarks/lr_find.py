@@ -7,9 +7,9 @@ weights, with the same batches and for the same number of steps. What counts is 
 all validation data: that of the model which a training keeps as its best. Steps are fixed rather than seconds, so that a busy machine gives
 the same result. `lr-find` gets a budget of four times these steps, as its default of four minutes is four times the minute of a training.
 
-Rates are tried from the middle outwards, and hopeless ones end early, after a third of their steps at least. The trials of `lr-find` start
-from the same weights and see the same batches, so they are beginnings of trainings of the grid, which validate where they do, and are not
-repeated. Each training is added to the file when it ends, and not computed again.
+Rates are tried from the middle outwards. Hopeless ones end early, after a third of their steps at least, and those beyond them are skipped.
+The trials of `lr-find` start from the same weights and see the same batches, so they are beginnings of trainings of the grid, which
+validate where they do, and are not repeated. Each training is added to the file when it ends, and not computed again.
 """
 
 import argparse
@@ -133,9 +133,17 @@ class GridTrials(Trials):
         self._hopeful = False
 
     def record(self, rate: float, *, hopeful: bool = False) -> str:
-        """Trains at a rate, to the end if `hopeful`."""
+        """Trains at a rate, to the end if `hopeful`; not at all if a rate between it and the middle is hopeless."""
         begun, self._hopeful = time.process_time(), hopeful
-        self._recorded = recorded = {"rate": rate, "steps": self._places[-1], "losses": [], "seen": {}, "whole": False}
+        recorded = {"rate": rate, "steps": self._places[-1], "losses": [], "seen": {}, "whole": False}
+        if not hopeful and any(
+            not other["whole"] and _from_middle(other["rate"]) < _from_middle(rate)
+            for other in self._trainings.values()
+            if (other["rate"] < RATES[5]) == (rate < RATES[5])
+        ):
+            self._trainings[_key(rate)] = recorded | {"diverged": False}
+            return f"{rate:.2g}: beyond a hopeless rate"
+        self._recorded = recorded
         try:
             recorded["diverged"] = (
                 self.train(rate, self._places[-1], validate_at=self._all_places).steps < self._places[-1]
