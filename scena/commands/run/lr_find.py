@@ -14,7 +14,7 @@ class LrFind(ScenarioCommand):
     First it trains for some batches with a rate that grows from --lowest to --highest, and plots the loss: its fall shows where to
     look. Then it trains at rates around it, half a decade apart, each time from the same weights: briefly at seven rates,
     longer at the better ones, longest at the best and its neighbours. Of rates within a tenth of the lowest loss it suggests the
-    middle. All trainings together take --budget. If noise hides the fall, the first step is repeated, up to four times. It suggests
+    middle one. All trainings together take --budget. If noise hides the fall, the first step is repeated, up to four times. It suggests
     nothing if the fall still does not stand out, or if the best rate lies at the edge of those that may be tried. Nothing but the plot
     is written.
     """
@@ -45,7 +45,7 @@ class LrFind(ScenarioCommand):
         if found.trials:
             steps = sum(trial.steps for trial in found.trials)
             print(
-                f"# the middle of the rates within a tenth of the lowest {found.measure}; {len(found.trials)} trainings with {steps} steps "
+                f"# the middle one of the rates within a tenth of the lowest {found.measure}; {len(found.trials)} trainings with {steps} steps "
                 "in all (--budget)"
             )
         else:

@@ -19,7 +19,7 @@ LAST = 4
 SHORTEST = 10
 """Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
 EQUAL = 0.1
-"""Losses that differ by this share are equal, since another seed changes them as much: the middle of these rates is suggested. The share
+"""Losses that differ by this share are equal, since another seed changes them as much: the middle one of these rates is suggested. The share
 is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a large constant part or is negative."""
 PLATEAU = 2
 """Rates on either side of the best one that are asked whether they are equal: where all are, asking on would take twice the budget."""
@@ -107,7 +107,7 @@ def search(
 
 
 def best_of(trials: list[Trial], untrained: float) -> float:
-    """The rate to suggest: the middle of those that are as good as the best one.
+    """The rate to suggest: the middle of those that are as good as the best one, or the better one of the two in the middle.
 
     Raises:
         TrainingError: no training helped, or the best rate is the last one that was allowed.
@@ -134,7 +134,7 @@ def best_of(trials: list[Trial], untrained: float) -> float:
         low -= 1
     while high < min(len(last) - 1, middle + PLATEAU) and _equal(last[high + 1].loss, best.loss, untrained):
         high += 1
-    return math.sqrt(last[low].rate * last[high].rate)
+    return min(last[(low + high) // 2], last[(low + high + 1) // 2], key=lambda trial: trial.loss).rate
 
 
 def _equal(loss: float, best: float, untrained: float) -> bool:
