@@ -45,8 +45,8 @@ class LrFind(ScenarioCommand):
         if found.trials:
             steps = sum(trial.steps for trial in found.trials)
             print(
-                f"# the middle one of the rates within a tenth of the lowest {found.measure}; {len(found.trials)} trainings with {steps} steps "
-                "in all (--budget)"
+                f"# the middle one of the rates within a tenth of the lowest {found.measure}; {len(found.trials)} trainings with {steps} "
+                "steps in all (--budget)"
             )
         else:
             reason = found.note or "--budget 0: no trainings were compared"

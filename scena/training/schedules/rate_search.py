@@ -19,8 +19,9 @@ LAST = 4
 SHORTEST = 10
 """Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
 EQUAL = 0.1
-"""Losses that differ by this share are equal, since another seed changes them as much: the middle one of these rates is suggested. The share
-is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a large constant part or is negative."""
+"""Losses that differ by this share are equal, since another seed changes them as much: the middle one of these rates is suggested. The
+share is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a large constant part or is
+negative."""
 PLATEAU = 2
 """Rates on either side of the best one that are asked whether they are equal: where all are, asking on would take twice the budget."""
 NOTHING = 0.001
