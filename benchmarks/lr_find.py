@@ -29,8 +29,8 @@ from scena.params import parse, root_of
 from scena.scenario.finding import find_scenario
 from scena.training.schedules.params import RateFinderParams
 from scena.training.schedules.rate_finder import prepare_trials, range_tests_and_trials
-from scena.training.schedules.rate_search import rounds
-from scena.training.schedules.rate_trials import VALIDATIONS, Trials, validation_places
+from scena.training.schedules.rate_search import VALIDATIONS, rounds, validation_places
+from scena.training.schedules.rate_trials import Trials
 from scena.training.trigger import Trigger
 
 RATES = [10.0 ** (-5 + half / 2) for half in range(11)]

@@ -23,9 +23,9 @@ from scena.plots import draw_curves
 from scena.training.prepare import prepare_run
 from scena.training.run import TrainingRun
 from scena.training.schedules.params import RateFinderParams, ReduceOnPlateau
-from scena.training.schedules.rate_search import Trial, best_of, rounds, search
+from scena.training.schedules.rate_search import VALIDATIONS, Trial, best_of, rounds, search
 from scena.training.schedules.rate_suggestion import NoisyLossError, places, smooth, suggest
-from scena.training.schedules.rate_trials import VALIDATIONS, Trials
+from scena.training.schedules.rate_trials import Trials
 from scena.training.steps import stacked
 from scena.training.trigger import Trigger
 

@@ -16,6 +16,8 @@ KEPT = 4
 """Rates that reach the second round."""
 LAST = 4
 """Rates of the last round, as a rule: the best one of the round before, its neighbours, and one more."""
+VALIDATIONS = 4
+"""In each training, at equal distances."""
 SHORTEST = 10
 """Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
 EQUAL = 0.1
@@ -48,6 +50,11 @@ def rounds(budget: int) -> list[int]:
     raise TrainingError(
         f"The budget allows {budget} steps, too few to compare learning rates. Allow more: --budget {LAST * SHORTEST}steps at least."
     )
+
+
+def validation_places(steps: int) -> list[int]:
+    """The steps after which a training of this length validates."""
+    return sorted({max(1, steps * number // VALIDATIONS) for number in range(1, VALIDATIONS + 1)})
 
 
 def search(

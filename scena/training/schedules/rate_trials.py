@@ -15,10 +15,8 @@ from scena.model.tensorboard import split_results
 from scena.training.callbacks.monitored import MonitoredCallback
 from scena.training.checkpoint.state import describe_variables, read_variables, variable_groups, write_variables
 from scena.training.run import TrainingRun
+from scena.training.schedules.rate_search import validation_places
 from scena.training.steps import BLOCK_SECONDS, LONGEST_BLOCK, stacked
-
-VALIDATIONS = 4
-"""In each training, at equal distances."""
 
 
 class Trained(NamedTuple):
@@ -138,8 +136,3 @@ class Trials:
 
     def _groups(self) -> dict[str, list[Any]]:
         return {**variable_groups(self._run.model), "random": global_seed_variables()}
-
-
-def validation_places(steps: int) -> list[int]:
-    """The steps after which a training of this length validates."""
-    return sorted({max(1, steps * number // VALIDATIONS) for number in range(1, VALIDATIONS + 1)})
