@@ -104,14 +104,19 @@ def search(
         losses = {place: loss(place, length) for place in places}
         places = sorted(places, key=lambda place: (losses[place], abs(place - middle)))[:kept]
     best = places[0] if len(steps) > 1 else min(places, key=lambda place: abs(place - middle))
-    for direction in (1, -1):
-        while allowed(best + direction) and loss(best + direction, steps[-1]) < loss(best, steps[-1]):
-            best += direction
-    for direction in (1, -1):
-        for place in range(best + direction, best + direction * (PLATEAU + 1), direction):
-            if not allowed(place) or not _equal(loss(place, steps[-1]), loss(best, steps[-1]), untrained):
-                break
-    return trials
+    while True:
+        tried = [best]
+        for direction in (1, -1):
+            for place in range(best + direction, best + direction * (PLATEAU + 1), direction):
+                if not allowed(place):
+                    break
+                tried.append(place)
+                if not _equal(loss(place, steps[-1]), loss(best, steps[-1]), untrained):
+                    break
+        better = min(tried, key=lambda place: (loss(place, steps[-1]), abs(place - best)))
+        if better == best:
+            return trials
+        best = better
 
 
 def best_of(trials: list[Trial], untrained: float) -> float:
@@ -123,7 +128,7 @@ def best_of(trials: list[Trial], untrained: float) -> float:
     longest = max(trial.steps for trial in trials)
     last = sorted((trial for trial in trials if trial.steps == longest), key=lambda trial: trial.rate)
     lowest = [trial for trial in last if trial.loss == min(trial.loss for trial in last)]
-    best = lowest[(len(lowest) - 1) // 2]
+    best = min(lowest, key=lambda trial: abs(2 * last.index(trial) + 1 - len(last)))
     if not best.loss < untrained:
         raise TrainingError(
             f"No learning rate can be suggested: the validation loss is {untrained:.3g} before training, and {best.loss:.3g} at best "

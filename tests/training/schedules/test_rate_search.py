@@ -54,6 +54,18 @@ def test_a_wide_plateau_does_not_take_much_more_than_the_budget() -> None:
     assert best_of(trials, 9.0) == pytest.approx(1e-3)
 
 
+def test_a_better_rate_at_the_end_of_a_plateau_is_followed() -> None:
+    """0.01 is a decade above 0.001, which wins the short rounds: the last one to be tried, but no edge of what may be tried."""
+    losses = {-3.5: 1.2, -3.0: 1.0, -2.5: 1.04, -2.0: 0.98, -1.5: 1.02, -1.0: 1.5}
+    lengths = rounds(5000)
+
+    def measure(rate: float, steps: int) -> float:
+        place = round(2 * math.log10(rate)) / 2
+        return losses.get(place, 5.0) if steps == lengths[-1] else 2 + abs(place + 3)
+
+    assert best_of(search(1e-3, measure, lengths, 9.0, LOWEST, HIGHEST), 9.0) == pytest.approx(0.01)
+
+
 def test_losses_near_zero_are_equal() -> None:
     """At 0.1 nothing is left of the loss, but hardly more from a decade below it to 0.3; of the two in the middle, 0.1 is better."""
     losses = {-1.5: 2e-6, -1.0: 0.0, -0.5: 3e-4, -2.0: 4e-6, -2.5: 5e-4, -3.0: 0.02}
