@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from scena.data.database import DataBase
-from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.data.image.params import DecodeImageParams
+from scena.data.params import DataGeneratorParams, DataPipelineParams, PipelineMode
 from scena.data.pipeline import DataPipeline
 from scena.data.processor import steps_of
 from scena.data.sample import Arrays, Batch, Cursor, Sample
@@ -49,7 +50,7 @@ class Predictor:
         self.params = params
         self.built = built
         self.mode = PipelineMode.EVALUATION if params.include_targets else PipelineMode.PREDICTION
-        self._direct = {mode: DirectPath(built.data, mode) for mode in (self.mode,)}
+        self._direct = {self.mode: DirectPath(built.data, self.mode, params.pipeline)}
 
     @cached_property
     def engine(self) -> "PredictionEngine":
@@ -162,7 +163,7 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_fields
 
-        return sample_of_fields(fields, self.data.input_layer_specs(), self.reads_files)
+        return sample_of_fields(fields, self.data.input_layer_specs(), self.reads_files, self._decoded)
 
     def sample_from_file(self, content: bytes, name: str) -> Sample:
         """The sample of a single file that was sent to `scena serve`. Override it to read other files.
@@ -175,7 +176,13 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_file
 
-        return sample_of_file(content, name, self.data.input_layer_specs(), self.reads_files)
+        return sample_of_file(content, name, self.data.input_layer_specs(), self.reads_files, self._decoded)
+
+    @property
+    def _decoded(self) -> set[str]:
+        """The inputs whose encoded images the pipeline decodes."""
+        processors = self.data.processors(self.params.pipeline)
+        return {processor.image for processor in processors if isinstance(processor, DecodeImageParams)}
 
     @property
     def reads_files(self) -> bool:
@@ -206,7 +213,9 @@ class Predictor:
         return chain.from_iterable(self._in_order(*grouped(predicted, number, size, self.parallel_calls)))
 
     def _post_processed(self, samples: Iterator[Sample], mode: PipelineMode) -> Iterator[Sample]:
-        direct = self._direct.get(mode) or self._direct.setdefault(mode, DirectPath(self.data, mode))
+        direct = self._direct.get(mode) or self._direct.setdefault(
+            mode, DirectPath(self.data, mode, self.params.pipeline)
+        )
         if direct.maps_after:
             return direct.post_process(samples)
         return iter(self.data.create_post_proc(mode, self.params.pipeline).apply(samples))
@@ -299,10 +308,10 @@ class DirectPath:
     Processors are created once. They may keep state, so each thread has its own.
     """
 
-    def __init__(self, data: DataBase[Any], mode: PipelineMode) -> None:
+    def __init__(self, data: DataBase[Any], mode: PipelineMode, pipeline: DataPipelineParams) -> None:
         self._data = data
         self._mode = mode
-        self._pre = steps_of(data.params.pre_proc, mode)
+        self._pre = steps_of(data.processors(pipeline), mode)
         self._post = steps_of(data.params.post_proc, mode)
         self.maps_before = not any(step.generating for step in self._pre) and not data.transforms_batches
         """Whether each sample gives exactly one and nothing changes the batch, so that this path applies."""

@@ -400,6 +400,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         loaded = opened(export_dir, cls)
         tell_of_rules(loaded.rules, str(loaded.directory))
         _select([loaded], params)
+        params = loaded.with_processing(params)
         return loaded.scenario.create_lav_for(loaded.open(params), params, network=loaded.build)
 
     @classmethod
@@ -422,6 +423,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         for export in exports:
             tell_of_rules(export.rules, str(export.directory))
         check_same_inputs(exports, PipelineMode.EVALUATION)
+        params = exports[0].with_processing(params)
         lavs = {
             str(export.directory): export.scenario.create_lav_for(export.open(params), params, network=export.build)
             for export in exports
@@ -469,6 +471,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
         exports = [opened(one, cls) for one in with_members(several)]
         compare_code(exports)
         _select(exports, params)
+        params = exports[0].with_processing(params)
         predictors = [export.scenario.create_predictor_for(export.open(params), params) for export in exports]
         if single and len(exports) == 1:
             return predictors[0]

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scena.data.params import RULES
 from scena.data.resource import resolve_resources
@@ -195,6 +195,11 @@ def _imports_hint(description: dict[str, Any]) -> str:
     return f" The run was made with --import {visible(' '.join(names))}; give that here, too."
 
 
+_SOURCE_ONLY = ("split", "engine", "data_service")
+"""Parameters of image pipelines about where samples come from and who makes the batches, not about what is done to them."""
+TProcessing = TypeVar("TProcessing", "PredictorParams", "LAVParams")
+
+
 @dataclass
 class LoadedExport:
     """An export whose parameters have been read; `build()` creates the model and reads its weights."""
@@ -226,6 +231,17 @@ class LoadedExport:
 
             self._chosen = asked, chosen(params.runtime, self.directory, params.device, eager=params.run_eagerly)
         return self._chosen[1]
+
+    def with_processing(self, params: TProcessing) -> TProcessing:
+        """These parameters, with what the run's validation does to samples on their way to a batch, such as the normalization of
+        images, if their pipeline has no parameters for it.
+        """
+        val = self.params.pipelines.val
+        if isinstance(params.pipeline, type(val)):
+            return params
+        source = {name: val.default_of(val.__params__[name]) for name in _SOURCE_ONLY if name in val.__params__}
+        given = {name: getattr(params.pipeline, name) for name in val.__params__ if name in params.pipeline.__params__}
+        return params.replace(pipeline=val.replace(**source, **given))
 
     def needs_keras(self, params: "PredictorParams | LAVParams") -> bool:
         """Whether Keras runs this model, or computes its losses and metrics."""

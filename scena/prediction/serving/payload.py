@@ -5,7 +5,7 @@ import math
 import re
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -303,15 +303,19 @@ def _form_value(part: FormPart) -> Any:
 # ---- samples ---------------------------------------------------------------------------------------------------------
 
 
-def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], processed: bool) -> Sample:
+def sample_of_fields(
+    fields: dict[str, Any], specs: dict[str, ArraySpec], processed: bool, decoded: Collection[str] = ()
+) -> Sample:
     """A sample from a JSON value or an `UploadedFile` for each input of the model.
 
-    If the scenario has processors for prediction (`processed`), they get open files where their generator would give paths.
-    Otherwise a file is read as an image and resized to its input.
+    The pipeline gets the bytes of inputs that it decodes (`decoded`). If the scenario has other processors for prediction
+    (`processed`), they get open files where their generator would give paths. Otherwise a file is read as an image and resized to its
+    input.
     """
     files = {name: value.name for name, value in fields.items() if isinstance(value, UploadedFile)}
     inputs = {
         name: _array(name, fields[name], spec) if name not in files
+        else fields[name].getvalue() if name in decoded
         else fields[name] if processed
         else _image(fields[name], name, spec)
         for name, spec in specs.items()
@@ -319,7 +323,9 @@ def sample_of_fields(fields: dict[str, Any], specs: dict[str, ArraySpec], proces
     return Sample(inputs=inputs, meta={"file": files} if files else None)
 
 
-def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], processed: bool) -> Sample:
+def sample_of_file(
+    content: bytes, name: str, specs: dict[str, ArraySpec], processed: bool, decoded: Collection[str] = ()
+) -> Sample:
     """A sample from a single file, which is handled as in `sample_of_fields`; its name is kept in the sample's meta."""
     file = UploadedFile(content, name)
     if processed:
@@ -329,7 +335,7 @@ def sample_of_file(content: bytes, name: str, specs: dict[str, ArraySpec], proce
             f"The model has several inputs: name the fields of a form, or the keys of an instance, {sorted(specs)}."
         )
     (key, spec), *_ = specs.items()
-    return Sample(inputs={key: _image(file, key, spec)}, meta={"file": name})
+    return Sample(inputs={key: content if key in decoded else _image(file, key, spec)}, meta={"file": name})
 
 
 def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:

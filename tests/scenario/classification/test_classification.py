@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from examples.imageclassification.draw import draw_flower
+from scena import PredictorParams, Sample
 from scena.commands.main import main
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
@@ -74,6 +75,19 @@ def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> Non
     for sample in predictor.predict(source):
         predictor.print_prediction(sample, printed.append)
     assert printed[0].startswith(f"{files[0]}: ") and "red" in printed[0] and "%" in printed[0]
+    # Python, LAV and the service normalize images as the training did
+    (first, *_) = predictor.predict(source)
+    served = predictor.predict_sample(predictor.sample_from_file(files[0].read_bytes(), "a.png"))
+    assert np.array_equal(first.outputs["logits"], served.outputs["logits"])
+    images = [np.asarray(Image.open(file)) for file in files]
+    (raw, *_) = predictor.predict_raw([Sample({"image": image}) for image in images])
+    assert np.array_equal(first.outputs["logits"], raw.outputs["logits"])
+    batches = params.gen.val.replace(split=None)
+    checked = ClassificationScenario.create_predictor(tmp_path / "run" / "export", PredictorParams(pipeline=batches))
+    assert np.array_equal(next(iter(checked.predict(source))).outputs["logits"], first.outputs["logits"])
+    plain = params.gen.val.replace(split=None, augment=[])
+    other = ClassificationScenario.create_predictor(tmp_path / "run" / "export", PredictorParams(pipeline=plain))
+    assert not np.allclose(next(iter(other.predict(source))).outputs["logits"], first.outputs["logits"])
     names = ["--data.image_files", *map(str, files), "--out", str(tmp_path / "answers.csv")]
     assert main(["predict", str(tmp_path / "run" / "export"), *names]) == 0
     with (tmp_path / "answers.csv").open(newline="") as file:
