@@ -96,7 +96,7 @@ def _check_lav(scenario: Any, export: Path, source: DataGeneratorParams, samples
     pipeline = DataPipelineParams(batch_size=1, limit=samples, num_processes=0)
     lav = scenario.create_lav(export, LAVParams(pipeline=pipeline, print_limit=1))
     one = lav.run(source)
-    lav.params.pipeline = pipeline.replace(batch_size=5)
+    lav.params.pipeline = lav.params.pipeline.replace(batch_size=5)
     five = lav.run_pipeline(lav.create_pipeline(source))
     assert set(one) == set(five), f"LAV gives {sorted(one)} for batches of 1 and {sorted(five)} for batches of 5"
     for name, value in one.items():

@@ -163,7 +163,7 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_fields
 
-        return sample_of_fields(fields, self.data.input_layer_specs(), self.reads_files, self._decoded)
+        return sample_of_fields(fields, self.data.input_layer_specs(), self.reads_files, self.decoded_inputs)
 
     def sample_from_file(self, content: bytes, name: str) -> Sample:
         """The sample of a single file that was sent to `scena serve`. Override it to read other files.
@@ -176,10 +176,10 @@ class Predictor:
         """
         from scena.prediction.serving.payload import sample_of_file
 
-        return sample_of_file(content, name, self.data.input_layer_specs(), self.reads_files, self._decoded)
+        return sample_of_file(content, name, self.data.input_layer_specs(), self.reads_files, self.decoded_inputs)
 
     @property
-    def _decoded(self) -> set[str]:
+    def decoded_inputs(self) -> set[str]:
         """The inputs whose encoded images the pipeline decodes."""
         processors = self.data.processors(self.params.pipeline)
         return {processor.image for processor in processors if isinstance(processor, DecodeImageParams)}

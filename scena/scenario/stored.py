@@ -241,7 +241,7 @@ class LoadedExport:
             return params
         source = {name: val.default_of(val.__params__[name]) for name in _SOURCE_ONLY if name in val.__params__}
         given = {name: getattr(params.pipeline, name) for name in val.__params__ if name in params.pipeline.__params__}
-        return params.replace(pipeline=val.replace(**source, **given))
+        return params.replace(pipeline=val.replace(**{**source, **given}))
 
     def needs_keras(self, params: "PredictorParams | LAVParams") -> bool:
         """Whether Keras runs this model, or computes its losses and metrics."""

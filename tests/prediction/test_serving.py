@@ -39,6 +39,7 @@ class Slow:
     sample_from_file = Predictor.sample_from_file
     sample_from_fields = Predictor.sample_from_fields
     reads_files = Predictor.reads_files
+    decoded_inputs: frozenset[str] = frozenset()
     outputs = Predictor.outputs
 
     class data:  # noqa: N801
