@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scena.commands.model_command import ModelCommand, ModelsOptions, model_facts, task_of, try_data
 from scena.commands.output import check_file, check_plot, make_folder, print_intervals, print_results, write_plot
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.data.sources.params import SplitSourceParams
 from scena.errors import ScenarioError
 from scena.evaluation.params import LAVParams
 from scena.params import Params, param, to_raw
@@ -83,6 +84,9 @@ class Lav(ModelCommand):
         source: DataGeneratorParams | None = self.params.data
         if source is None:
             raise ScenarioError("The run had no validation data; name some with --data.")
+        own = self.pipelines.val_gen()
+        if isinstance(source, SplitSourceParams):
+            source = source.beside(own)
         check_file("--json", options.json)
         check_file("--dump", options.dump)
         check_plot(options.plot)
@@ -92,7 +96,7 @@ class Lav(ModelCommand):
             new_figure()  # raises at once if matplotlib is missing
         try_data(source, PipelineMode.EVALUATION, params.device)
         self.start_for(params)
-        own_data = source == self.pipelines.val_gen()
+        own_data = source == own
         self.warn_of_limit("lav.limit", "a choice of", params.pipeline.limit, own_data=own_data)
         report = _new_report(options.report, exports, source) if options.report is not None else None
         figures: dict[str, Figure] = {}

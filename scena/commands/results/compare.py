@@ -13,6 +13,7 @@ from scena.commands.model.lav import LavRoot
 from scena.commands.model_command import ModelCommand, StoredOptions, export_of, try_data
 from scena.commands.output import check_file, check_plot, print_table, print_wrapped, write_plot
 from scena.data.params import DataGeneratorParams, PipelineMode
+from scena.data.sources.params import SplitSourceParams
 from scena.display import number, one_line
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
@@ -114,7 +115,7 @@ class Compare(ModelCommand):
                         f"{self.exports[0].directory} and {export.directory} were validated on different data, so their results cannot be "
                         "paired. Name data that neither was trained on with --data."
                     )
-        return source
+        return source.beside(self.pipelines.val_gen()) if isinstance(source, SplitSourceParams) else source
 
     def _notes(self) -> list[str]:
         trained = [export.params.pipelines.train_gen() for export in self.exports]

@@ -36,8 +36,23 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
             return None
         return self.sides[0], self.sides[1]
 
+    def beside(self, validated: DataGeneratorParams | None) -> Self:
+        """This source in a command that was given it in place of what a training validated on."""
+        if self.sides or validated is None:
+            return self
+        if not isinstance(validated, SplitSourceParams):
+            return self.replace(sides=["", "", ""])
+        if not validated.sides and validated._identity() == self._identity():
+            return self
+        return self.replace(sides=validated.sides or ["", "", validated._identity()])
+
+    @property
+    def is_other_data(self) -> bool:
+        """Whether this is another data set than that of the training, so that none of it has been trained on."""
+        return bool(self.sides) and self.sides[2] != self._identity()
+
     def _identity(self) -> str:
-        return complete_repr(self.replace(split=None, sides=[]))  # stored with a run
+        return complete_repr(self.replace(split=None, split_seed=0, sides=[]))
 
 
 class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):

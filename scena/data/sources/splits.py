@@ -61,7 +61,9 @@ class Splits:
         self.train = next((known for known in TRAIN_NAMES if known in counts), only)
         self.validation = next((known for known in VALIDATION_NAMES if known in counts), None)
 
-    def choose(self, split: str | None, mode: PipelineMode, sides: tuple[str, str] | None = None) -> list[Part]:
+    def choose(
+        self, split: str | None, mode: PipelineMode, sides: tuple[str, str] | None = None, other_data: bool = False
+    ) -> list[Part]:
         """The samples that a pipeline reads.
 
         Args:
@@ -70,6 +72,7 @@ class Splits:
             mode: whether to train or to validate.
             sides: what a training and its validation read of this data set ("" for the default); None: there is no training.
                 Neither gets what the other one has, unless the user named it.
+            other_data: the training read another data set, so this one is validated on as a whole if it has no splits.
         """
         if mode is PipelineMode.TRAINING:
             terms = None if split is None else self._terms(split)
@@ -82,8 +85,11 @@ class Splits:
             if sides is None:
                 return checked
             read = self._divided(self._terms(sides[0]) if sides[0] else None, self._named(sides[1]))[0]
-        elif self.train is None and self.validation is None and len(self.counts) == 1:
-            return self._whole(next(iter(self.counts)))  # a test set on its own
+        elif len(self.counts) == 1 and (other_data or (self.train is None and self.validation is None)):
+            [(name, count)] = self.counts.items()  # a test set on its own
+            if other_data:
+                _tell_once(f"{self.name} is not the data set of the training: all its {count} samples are used.")
+            return self._whole(name)
         else:
             # other data may lack the training's splits
             trained = self._terms(sides[0], known_only=True) if sides and sides[0] else []
@@ -224,7 +230,7 @@ class SplitSource(RandomAccessGenerator[P]):
         self.classes: list[str] | None = None
         self.counts = self.open()
         splits = Splits(self.counts, params.split_seed, self.title(), self.labels)
-        self._parts: list[Part] = splits.choose(params.split, mode, params.known_sides())
+        self._parts: list[Part] = splits.choose(params.split, mode, params.known_sides(), params.is_other_data)
         self._ends = np.cumsum([len(indices) for _, indices in self._parts])
 
     @abstractmethod

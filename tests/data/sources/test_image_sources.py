@@ -121,6 +121,29 @@ def test_a_training_that_leaves_nothing_to_validate_on_is_refused() -> None:
         sides(None, "train")
 
 
+def test_other_data_than_the_training_s_is_validated_on_as_a_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "scena.data")
+    folders = [class_folders(tmp_path / name, {"a": 10, "b": 10}) for name in ("mine", "other")]
+    mine, other = (ImageFilesParams(images=folder) for folder in folders)
+
+    def count(source: ImageFilesParams, validated: ImageFilesParams) -> int:
+        return len(source.beside(validated).create(EVALUATION))
+
+    for validated in (mine.for_validation(), mine):  # one source for both sides, or two
+        assert count(validated, validated) == 2
+        assert count(mine, validated) == 2
+        assert "not the data set of the training" not in caplog.text
+        assert count(validated.replace(images=other.images), validated) == 20
+        assert count(other, validated) == 20  # --data ImageFiles --data.images other
+        assert "other is not the data set of the training: all its 20 samples are used." in caplog.text
+        caplog.clear()
+        _told.clear()
+    assert count(mine.replace(split_seed=3), mine.for_validation()) == 2
+    assert count(other.replace(split="train[:5]"), mine.for_validation()) == 5
+
+
 def test_sets_with_one_split() -> None:
     assert places(None, EVALUATION, {"test": 7}) == [("test", list(range(7)))]
     assert places(None, PipelineMode.PREDICTION, {"test": 7}, sides=("train", "")) == [("test", list(range(7)))]
