@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from scena.errors import first_line
+from scena.params import Params
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,15 @@ def announce(import_model: Callable[[], object]) -> None:
         _register()
     elif not any(isinstance(finder, _KerasFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _KerasFinder())
+
+
+def import_models(params: Params | None) -> None:
+    """Imports every model that such parameters can build, so that Keras knows their graphs. A base of scenarios has none."""
+    found = [] if params is None else [type(params)]
+    for one in found:
+        found += one.__subclasses__()
+        if one.__builds__ is not None:
+            one.implementation()
 
 
 def import_announced() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, ca
 
 from scena.data.params import DataGeneratorParams, tell_of_rules
 from scena.evaluation.params import LAVParams
-from scena.model.announced import announce
+from scena.model.announced import announce, import_models
 from scena.overriding import Overridable
 from scena.params import Params, ParamsError, build, check, to_raw
 from scena.params.annotations import concrete, type_argument
@@ -70,16 +70,7 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        announce(cls._import_models)
-
-    @classmethod
-    def _import_models(cls) -> None:
-        """Imports every model that the parameters can build, so that Keras knows their graphs."""
-        found = [type(model)] if (model := cls._argument(0)().model) is not None else []  # a base of scenarios has none
-        for params in found:
-            found += params.__subclasses__()
-            if params.__builds__ is not None:
-                params.implementation()
+        announce(lambda: import_models(cls._argument(0)().model))
 
     # ---- parameters ----------------------------------------------------------------------------------------------
 
