@@ -98,7 +98,7 @@ class StandInPredictor:
         return sample_of_fields(fields_of_json(instance, self.specs), self.specs, processed=True)
 
     def sample_from_file(self, content: bytes, name: str) -> Any:
-        return sample_of_file(content, name, {"image": ArraySpec((4, 4, 3), "uint8")}, processed=True)
+        return sample_of_file(content, name, {"image": ArraySpec((4, 4, 3), "uint8")}, processed=False)
 
 
 def parsers(folder: Path) -> dict[str, Parser]:
