@@ -1,8 +1,8 @@
 """`SCENA_FAULT=SEED` makes rare branches common: for tests of Scena itself, and to show that a training does not depend on luck.
 
-It changes how often something happens, never a result: messages arrive in pieces, system calls are interrupted, few batches are made
-ahead, blocks of steps are short, checkpoints are written between those that are due, worker processes die and are replaced. Without the
-setting each function returns what it is given. docs/reliability.md lists the places that ask.
+Experimental: it is meant to change how often something happens, never a result, which is not shown yet. Messages arrive in pieces,
+system calls are interrupted, few batches are made ahead, blocks of steps are short, checkpoints are written between those that are due,
+worker processes die and are replaced. Without the setting each function returns what it is given. docs/reliability.md lists the places.
 """
 
 import os
