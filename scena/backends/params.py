@@ -18,6 +18,7 @@ class ComputeParams(Params, abstract=True):
         help="auto: the first visible GPU, if there is one (all of them if several devices share each batch); none: the CPU; "
         "or the indices of the GPUs to use",
         common=True,
+        known_as=["devices", "num_gpus", "accelerator"],
     )
     memory_limit: str | None = param(
         None,
@@ -67,6 +68,7 @@ class TrainerDeviceParams(ComputeParams):
         help="how to use several devices; mirror: divide each batch over those of this machine; multi_worker: over the "
         "processes of --device.workers, TF_CONFIG or SLURM; batch_size is always that of the whole batch",
         backends=["tensorflow"],
+        known_as=["strategy", "distribute_strategy"],
     )
     workers: list[str] = param(
         [], help="multi_worker: the address HOST:PORT of each process, the same list for all", backends=["tensorflow"]

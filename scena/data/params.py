@@ -206,12 +206,25 @@ def _overrides(tree: ast.Module, name: str) -> bool:
 class DataPipelineParams(Params):
     """How samples become batches."""
 
-    batch_size: int = param(16, ge=1, help="samples in a batch", common=True)
+    batch_size: int = param(
+        16,
+        ge=1,
+        help="samples in a batch",
+        common=True,
+        known_as=["train_batch_size", "per_device_train_batch_size", "per_device_eval_batch_size"],
+    )
     limit: int | None = param(
         None,
         ge=1,
         common=True,
         help="use this many samples, drawn from the whole source (the first ones of a stream, and in predict)",
+        known_as=[
+            "limit_train_batches",
+            "limit_val_batches",
+            "max_train_samples",
+            "max_eval_samples",
+            "overfit_batches",
+        ],
     )
     engine: str = param("python", choices=["python"], plugin="Engine", help="what makes the batches")
     limit_from_start: bool = param(False, hidden=True, help="a limit takes the first samples, as predictions want it")
@@ -223,9 +236,15 @@ class DataPipelineParams(Params):
         "continue with one worker per core if that pays",
         affects_results=False,
         common=True,
+        known_as=["num_workers", "dataloader_num_workers"],
     )
     prefetch: int = param(
-        32, ge=1, aliases=["prefech"], help="batches that workers prepare ahead", affects_results=False
+        32,
+        ge=1,
+        aliases=["prefech"],
+        help="batches that workers prepare ahead",
+        affects_results=False,
+        known_as=["prefetch_factor", "max_queue_size"],
     )
     preload: bool = param(
         False,
@@ -237,12 +256,17 @@ class DataPipelineParams(Params):
         affects_results=False,
         help="as preload, but keep the samples in this folder, until parameters or code change",
     )
-    batch_drop_remainder: bool = param(False, help="drop the samples that do not fill a batch at the end of an epoch")
+    batch_drop_remainder: bool = param(
+        False,
+        help="drop the samples that do not fill a batch at the end of an epoch",
+        known_as=["drop_last", "dataloader_drop_last", "drop_remainder"],
+    )
     shuffle_buffer_size: int | None = param(
         None,
         ge=0,
         help="training: 0 keeps the order; otherwise a source with random access is shuffled completely, and a stream "
         "within a buffer of this size (default: not at all)",
+        known_as=["shuffle"],
     )
     bucket_boundaries: list[int] = param(
         [], help="lengths that separate buckets: batches have samples of similar length"

@@ -42,6 +42,7 @@ class ParamOptions(TypedDict, total=False):
     inline: bool
     choices: Iterable[Any] | None
     aliases: Iterable[str]
+    known_as: Iterable[str]
     ge: float | None
     gt: float | None
     le: float | None
@@ -63,12 +64,13 @@ class Field:
     flat: bool | str = False
     choices: tuple[Any, ...] | None = None
     aliases: tuple[str, ...] = ()
+    known_as: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
 
     def __init__(self, default: Any = UNSET, **options: Any) -> None:
         self.owner: type[Params] = Params
         self.default = default
-        for name in ("choices", "aliases", "backends"):
+        for name in ("choices", "aliases", "known_as", "backends"):
             if options.get(name) is not None:
                 options[name] = (options[name],) if isinstance(options[name], str) else tuple(options[name])
         bounds = {name: options.pop(name, None) for name in ("ge", "gt", "le", "lt")}
@@ -104,6 +106,7 @@ def param(default: Any = UNSET, **options: Unpack[ParamOptions]) -> Any:
         inline: the fields of this params object take its place: `--lav.batch_size` instead of `--lav.pipeline.batch_size`.
         choices: the values, or params classes, that may be chosen; default: all subclasses of the declared class.
         aliases: other spellings that are accepted, but not shown; one with a dot in it is a whole flag, from the root.
+        known_as: what other frameworks call it; not accepted, but errors and `--help WORD` lead from there to here.
         ge, gt, le, lt: bounds of a number, or of each number of a list (`>=`, `>`, `<=`, `<`).
         affects_results: whether weights and history depend on it; if not, a change on resume keeps the run exact.
         backends: the Keras backends that support it (default: all).

@@ -125,6 +125,10 @@ class Index:
         """The nodes called `name`: several only where params objects share a name at the root (`data`)."""
         return self.by_name.get(name, [])
 
+    def known_elsewhere(self, name: str) -> list[str]:
+        """The flags that other frameworks call by this name."""
+        return [node.name for node in self.nodes if not node.hidden and name in node.field.known_as]
+
     def name_of(self, path: Path) -> str:
         """The canonical name of a path; for a path that does not exist, what a user would call it."""
         for node in self.nodes:

@@ -62,6 +62,7 @@ class WarmStartParams(Params, builds=".warmstart:WarmStarter"):
     model: Path | None = param(
         None,
         help="where the weights are: an export, a run, a checkpoint (OUTPUT_DIR/checkpoint/STEP) or a .safetensors file",
+        known_as=["init_checkpoint", "pretrained"],
     )
     allow_partial: bool = param(False, help="start even if some weights of the model are missing or do not fit")
     include: str | None = param(None, help="regular expression: set only the weights whose whole path matches")
@@ -87,19 +88,47 @@ class WarmStartParams(Params, builds=".warmstart:WarmStarter"):
 class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.training.trainer:Trainer"):
     """How long to train, and what to keep."""
 
-    epochs: int = param(100, ge=1, le=10**9, help="number of epochs to train", common=True)
+    epochs: int = param(
+        100,
+        ge=1,
+        le=10**9,
+        help="number of epochs to train",
+        common=True,
+        known_as=["max_epochs", "num_train_epochs", "num_epochs", "n_epochs"],
+    )
     output_dir: Path | None = param(
-        None, help="where the run is stored (default: runs/SCENARIO-TIME)", affects_results=False, common=True
+        None,
+        help="where the run is stored (default: runs/SCENARIO-TIME)",
+        affects_results=False,
+        common=True,
+        known_as=["default_root_dir", "save_dir", "logdir"],
     )
     samples_per_epoch: int | None = param(
-        None, ge=1, le=10**12, help="samples that make one epoch (default: the whole data set)"
+        None,
+        ge=1,
+        le=10**12,
+        help="samples that make one epoch (default: the whole data set)",
+        known_as=["steps_per_epoch"],
     )
-    val_every_n: Trigger = param(Trigger(1), help="how often to validate: 1, 2epochs, 200steps, 10min (0: never)")
+    val_every_n: Trigger = param(
+        Trigger(1),
+        help="how often to validate: 1, 2epochs, 200steps, 10min (0: never)",
+        known_as=["check_val_every_n_epoch", "val_check_interval", "validation_freq", "eval_steps", "eval_strategy"],
+    )
     lav_every_n: Trigger = param(Trigger(0), help="how often to run LAV, with the evaluator (0: never)")
     checkpoint_every: Trigger = param(
-        Trigger(1), help="how often to write a checkpoint (0: never)", affects_results=False
+        Trigger(1),
+        help="how often to write a checkpoint (0: never)",
+        affects_results=False,
+        known_as=["save_steps", "save_strategy", "save_freq", "every_n_train_steps"],
     )
-    keep_checkpoints: int = param(2, ge=1, help="how many of the last checkpoints to keep", affects_results=False)
+    keep_checkpoints: int = param(
+        2,
+        ge=1,
+        help="how many of the last checkpoints to keep",
+        affects_results=False,
+        known_as=["save_total_limit", "save_top_k", "max_to_keep"],
+    )
     keep_every_checkpoint: int = param(
         0, ge=0, help="keep every Nth checkpoint permanently (0: none)", affects_results=False
     )
@@ -107,6 +136,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         Duration(0, "seconds"),
         help="save and exit with status 75 after this time, such as 3h (0s: never); `scena resume` continues",
         affects_results=False,
+        known_as=["max_time"],
     )
     checkpoint_dir: Path | None = param(
         None, help="directory of checkpoints (default: OUTPUT_DIR/checkpoint)", affects_results=False
@@ -121,6 +151,7 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     best: BestBy | None = param(
         None,
         help="the value that selects the best model: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: the model's own)",
+        known_as=["monitor", "metric_for_best_model"],
     )
     best_dir: Path | None = param(
         None, aliases=["best_model_dir"], help="directory of best/ (default: that of export/)", affects_results=False
@@ -145,12 +176,17 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         lt=1,
         aliases=["calc_ema"],
         help="decay of a moving average of the weights, used for validation and exports (0: none, -1: from the number of steps)",
+        known_as=["ema_momentum", "use_ema", "swa"],
     )
     no_train_scope: str | None = param(
-        None, help="regular expression on layer paths: freeze these layers and all inside them"
+        None,
+        help="regular expression on layer paths: freeze these layers and all inside them",
+        known_as=["freeze", "freeze_layers"],
     )
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = param(
-        "float32", help="precision of the layers; weights, losses and outputs stay float32"
+        "float32",
+        help="precision of the layers; weights, losses and outputs stay float32",
+        known_as=["fp16", "bf16", "amp", "dtype_policy", "mixed_precision"],
     )
     input_gradient_penalty: float = param(
         0.0,
@@ -163,8 +199,12 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         help="process training and validation data once and keep them in memory: --train.preload and --val.preload",
         affects_results=False,
     )
-    xla: bool = param(False, help="compile steps with XLA", one_device=True)
-    deterministic: bool = param(False, help="use only operations that give the same bits each time; slower on GPUs")
+    xla: bool = param(False, help="compile steps with XLA", one_device=True, known_as=["jit_compile"])
+    deterministic: bool = param(
+        False,
+        help="use only operations that give the same bits each time; slower on GPUs",
+        known_as=["full_determinism"],
+    )
     steps_per_execution: int | None = param(
         None,
         ge=1,
@@ -177,13 +217,17 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         lt=2**32,
         help="seed of weights, order and augmentation (default: drawn at random, and stored)",
         common=True,
+        known_as=["seed", "seed_everything"],
     )
-    force_eager: bool = param(False, help="run op by op, so that a debugger stops inside the model", one_device=True)
+    force_eager: bool = param(
+        False, help="run op by op, so that a debugger stops inside the model", one_device=True, known_as=["run_eagerly"]
+    )
     profile: bool = param(
         False,
         help="profile some steps for TensorBoard's Profile tab (extra 'profile')",
         affects_results=False,
         backends=["tensorflow"],
+        known_as=["profiler"],
     )
     profile_steps: list[int] = param(
         [10, 29], ge=1, help="the first and the last step to profile", affects_results=False
@@ -192,11 +236,13 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         True,
         help="try a few samples of the training, the validation and LAV before the first step",
         affects_results=False,
+        known_as=["num_sanity_val_steps", "fast_dev_run"],
     )
     summary: bool = param(
         True,
         help="log the layers, their parameters and the memory they take before the first step",
         affects_results=False,
+        known_as=["enable_model_summary"],
     )
     stop_on_nan: bool = param(True, help="stop when the loss is no longer finite", affects_results=False)
     check_numerics: bool = param(
@@ -204,9 +250,14 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
         help="stop at the first tensor that is not finite, and name it (slow)",
         backends=["tensorflow"],
         one_device=True,
+        known_as=["detect_anomaly", "terminate_on_nan"],
     )
     progress_every: float = param(
-        10.0, gt=0, help="seconds between two progress lines when the output is not a terminal", affects_results=False
+        10.0,
+        gt=0,
+        help="seconds between two progress lines when the output is not a terminal",
+        affects_results=False,
+        known_as=["verbose", "enable_progress_bar"],
     )
 
     callbacks: list[CallbackParams] = param(
@@ -215,12 +266,23 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
 
     scenario: TScenarioParams = param(flat=True, help="the scenario")
     gen: TPipelines = param(flat=True, help="where the data comes from")
-    optimizer: OptimizerParams = param(Adam(), flat=True, help="how gradients change the weights", common=True)
-    learning_rate: LearningRateParams = param(Constant(), flat=True, help="the learning rate and how it changes")
+    optimizer: OptimizerParams = param(
+        Adam(), flat=True, help="how gradients change the weights", common=True, known_as=["optim"]
+    )
+    learning_rate: LearningRateParams = param(
+        Constant(),
+        flat=True,
+        help="the learning rate and how it changes",
+        known_as=["lr_scheduler", "lr_scheduler_type"],
+    )
     warmstart: WarmStartParams = param(flat=True, help="weights to start from")
     early_stopping: EarlyStoppingParams = param(flat=True, help="when to stop before the last epoch")
     tracker: list[TrackerParams] = param(
-        [], flat=True, help="where else values are recorded, several at once", affects_results=False
+        [],
+        flat=True,
+        help="where else values are recorded, several at once",
+        affects_results=False,
+        known_as=["logger", "report_to"],
     )
     tensorboard: TensorBoardParams = param(flat=True, help="what TensorBoard shows", affects_results=False)
     device: TrainerDeviceParams = param(flat=True, help="what to compute on")

@@ -29,6 +29,17 @@ def fails(capsys: pytest.CaptureFixture[str], command: str) -> str:
             "--model.graph.nodes does not exist for --model.graph CNN; MLP has it: --model.graph MLP",
         ),
         ("--model.grap CNN", "--model.grap does not exist; did you mean --model.graph?"),
+        # as Keras, Lightning and Hugging Face's Trainer call them
+        ("--max_epochs 3", "--max_epochs does not exist; did you mean --trainer.epochs?"),
+        ("--trainer.patience 3", "--trainer.patience does not exist; did you mean --early_stopping.n_to_go?"),
+        (
+            "--seed 3",
+            "--seed does not exist; did you mean --trainer.random_seed?",
+        ),  # not --seeds, which is another thing
+        (
+            "--per_device_train_batch_size 3",
+            "--per_device_train_batch_size does not exist; did you mean --train.batch_size or --val.batch_size?",
+        ),
         (
             "--model.graph CNNN",
             "--model.graph: unknown BackboneParams 'CNNN' (did you mean CNN?); choose from: MLP, CNN",
@@ -47,6 +58,26 @@ def fails(capsys: pytest.CaptureFixture[str], command: str) -> str:
 )
 def test_a_wrong_flag_is_named_with_its_remedy(capsys: pytest.CaptureFixture[str], flags: str, message: str) -> None:
     assert fails(capsys, f"train {FULL} {flags}").startswith(message)
+
+
+def test_help_finds_a_flag_by_its_name_in_other_frameworks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", FULL, "--help", "max_epochs"]) == 0
+    assert capsys.readouterr().out.startswith("trainer:\n  --trainer.epochs INT  number of epochs to train")
+
+
+def test_a_name_of_other_frameworks_is_no_name_here_and_leads_to_one_flag() -> None:
+    from examples.tutorial.full.scenario import TutorialScenario
+    from scena.params.settable import Index
+    from scena.params.tree import to_raw
+
+    params = TutorialScenario.default_trainer_params()
+    index = Index(to_raw(params), type(params))
+    words = {word for node in index.nodes for word in node.field.known_as}
+    assert len(words) > 60
+    own = {name.rpartition(".")[2] for name in index.by_name}
+    assert not words & own
+    flags = {word: {name.rpartition(".")[2] for name in index.known_elsewhere(word)} for word in words}
+    assert not {word: found for word, found in flags.items() if len(found) > 1}
 
 
 def test_an_unknown_key_in_a_file_is_named_with_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scena.params.declare import Params, param
 from scena.params.files.entries import Entry
 from scena.params.files.overlay import merge_into
 from scena.params.kinds import peel
-from scena.params.settable import COMMAND_LINE, Origins, Path, sentence
+from scena.params.settable import COMMAND_LINE, Index, Origins, Path, sentence
 from scena.params.tree import build, default_raw, to_raw
 
 P = TypeVar("P", bound=Params)
@@ -56,7 +56,7 @@ def parse(
     try:
         merge_into(tree, [Entry(name, words, COMMAND_LINE) for name, words in given.items()])
     except ParamsError as error:
-        raise ParamsError(_with_options(str(error), given, options)) from None
+        raise ParamsError(_with_options(str(error), given, options, Index(tree.raw, tree.cls))) from None
     params = build(tree.raw, type(default), where=tree)
     return Parsed(params, tree.by_name(), to_raw(params))
 
@@ -109,12 +109,12 @@ def refuse_unknown(words: list[str], options: type[Params], usage: str) -> None:
         raise ParamsError(f"--{name} does not exist; " + (f"did you mean --{close[0]}?" if close else "see --help"))
 
 
-def _with_options(message: str, given: dict[str, list[str]], options: type[Params] | None) -> str:
-    """Completes the message about an unknown flag if it looks like one of the command's own options."""
+def _with_options(message: str, given: dict[str, list[str]], options: type[Params] | None, index: Index) -> str:
+    """Completes the message about an unknown flag if it looks like one of the command's own options and no other framework has it."""
     known = _spellings(options, shown=True) if options is not None else {}
     for name in given:
         unknown = "." not in name and message.startswith(f"--{name} does not exist")
-        if unknown and (close := close_names(name, known, 1)):
+        if unknown and not index.known_elsewhere(name) and (close := close_names(name, known, 1)):
             return f"--{name} does not exist; did you mean --{close[0]}?"
     return message
 

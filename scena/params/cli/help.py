@@ -136,9 +136,10 @@ def _common(tree: Origins, formatter: Any) -> argparse.ArgumentParser:
 
 
 def _matches(node: Node, search: Sequence[str]) -> bool:
-    """Whether each word is part of one of the flag's names, or begins a word of its help or its choices."""
+    """Whether each word is part of the flag's name, its name elsewhere, or begins a word of its help or its choices."""
     text = " ".join([node.field.help, *(value_choices(node) or ())])
-    named = [word.lower().replace("-", "_") in node.name.lower() for word in search]
+    words = [word.lower().replace("-", "_") for word in search]
+    named = [word in node.name.lower() or word in node.field.known_as for word in words]
     told = [re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE) is not None for word in search]
     return all(map(operator.or_, named, told))
 

@@ -88,6 +88,8 @@ def _similar(name: str, index: Index) -> list[str]:
     same_end = [other for other in shown if other.rpartition(".")[2] == last]
     if 0 < len(same_end) <= 3:
         return same_end
+    if elsewhere := index.known_elsewhere(last):
+        return elsewhere[:3]
     parent = name.rpartition(".")[0]
     siblings = {other.rpartition(".")[2]: other for other in shown if other.rpartition(".")[0] == parent}
     near = [siblings[close] for close in close_names(last, siblings, 2)]

@@ -61,7 +61,13 @@ def check_steps(name: str, steps: list[int]) -> None:
 class EarlyStoppingParams(CallbackParams, builds=".monitored:EarlyStopping"):
     """When to stop before the last epoch, by the value that selects the best model."""
 
-    n_to_go: int = param(0, ge=0, help="stop after this many epochs without improvement (0: never)", common=True)
+    n_to_go: int = param(
+        0,
+        ge=0,
+        help="stop after this many epochs without improvement (0: never)",
+        common=True,
+        known_as=["patience", "early_stopping_patience"],
+    )
     frequency: int = param(1, ge=1, help="check every Nth epoch")
     lower_threshold: float | None = param(
         None, help="mode max: do not stop for lack of improvement below it; mode min: stop as soon as it is reached"
@@ -86,8 +92,14 @@ class TensorBoardParams(TrackerParams, builds=".tensorboard:TensorBoardEvents"):
     once = True
 
     write: bool = param(True, help="write event files at all")
-    scalars_every: Trigger = param(Trigger(1), help="interval of training values, in epochs or steps")
-    histograms: Trigger = param(Trigger(0), help="interval of distributions of the weights, in epochs (0: never)")
+    scalars_every: Trigger = param(
+        Trigger(1),
+        help="interval of training values, in epochs or steps",
+        known_as=["log_every_n_steps", "logging_steps", "update_freq"],
+    )
+    histograms: Trigger = param(
+        Trigger(0), help="interval of distributions of the weights, in epochs (0: never)", known_as=["histogram_freq"]
+    )
     gradients: bool = param(
         False, help="distributions of the gradients too, together with those of the weights", backends=["tensorflow"]
     )

@@ -21,9 +21,14 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
     cycled: ClassVar[str | None] = None
     """The attribute that a one-cycle schedule may change at each step; None if there is none."""
 
-    clip_value: float | None = param(None, gt=0, help="clip each gradient value to ± this")
-    clip_norm: float | None = param(None, gt=0, help="scale each gradient down to this norm")
-    clip_global_norm: float | None = param(None, gt=0, help="scale all gradients down together to this norm")
+    clip_value: float | None = param(None, gt=0, help="clip each gradient value to ± this", known_as=["clipvalue"])
+    clip_norm: float | None = param(None, gt=0, help="scale each gradient down to this norm", known_as=["clipnorm"])
+    clip_global_norm: float | None = param(
+        None,
+        gt=0,
+        help="scale all gradients down together to this norm",
+        known_as=["global_clipnorm", "gradient_clip_val", "max_grad_norm"],
+    )
     weight_decay: float = param(0.0, ge=0, help="share of the weights subtracted per step, times the learning rate")
     weight_decay_exclude: str = param(
         NO_DECAY, help="regular expression on paths of variables that are not decayed (default: biases, normalisation)"
@@ -38,6 +43,7 @@ class GradientOptimizerParams(OptimizerParams, abstract=True):
         ge=1,
         aliases=["gradient_accumulation", "trainer.gradient_accumulation_steps"],
         help="batches whose gradients are averaged for one update",
+        known_as=["accumulate_grad_batches"],
     )
 
     def __post_init__(self) -> None:

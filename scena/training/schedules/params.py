@@ -36,7 +36,10 @@ class LearningRateParams(Params, shorthand="lr", abstract=True):
         0.001, ge=0, help="the learning rate that the schedule starts from, after the warm-up", common=True
     )
     warmup: Trigger = param(
-        Trigger(0), aliases=["warmup_epochs"], help="length of a linear warm-up, in epochs or steps: 2, 500steps"
+        Trigger(0),
+        aliases=["warmup_epochs"],
+        help="length of a linear warm-up, in epochs or steps: 2, 500steps",
+        known_as=["warmup_steps", "warmup_ratio"],
     )
     warmup_from: float = param(0.0, ge=0, le=1, help="the warm-up starts at this share of the learning rate")
 
