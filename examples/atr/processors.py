@@ -12,20 +12,19 @@ from .params import AtrDataParams, DecodeTextParams, LoadLineParams, ScaleLinePa
 
 
 class LoadLine(MappingDataProcessor[LoadLineParams]):
-    """Reads a file; what is an image already stays as it is."""
+    """Reads a file, which `scena serve` gives as an open one; what is an image already stays as it is."""
 
     def apply(self, sample: Sample) -> Sample:
-        if not isinstance(sample.inputs, str | Path):
+        if isinstance(sample.inputs, np.ndarray):
             return sample
-        path = Path(sample.inputs)
         try:
-            with Image.open(path) as file:
+            with Image.open(sample.inputs) as file:
                 loaded = sample.new_inputs(np.asarray(file.convert("L")))
             if self.mode == PipelineMode.PREDICTION:
                 return loaded
-            return loaded.new_targets(path.with_suffix(".gt.txt").read_text(encoding="utf-8").strip())
+            return loaded.new_targets(Path(sample.inputs).with_suffix(".gt.txt").read_text(encoding="utf-8").strip())
         except OSError as error:
-            raise DataError(f"Cannot read the line {path} or its .gt.txt: {error}") from error
+            raise DataError(f"Cannot read the line {sample.inputs} or its .gt.txt: {error}") from error
 
 
 class ScaleLine(MappingDataProcessor[ScaleLineParams]):

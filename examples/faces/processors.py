@@ -1,7 +1,5 @@
 """From images of any size to the network's, and small changes in training."""
 
-from pathlib import Path
-
 import numpy as np
 from PIL import Image
 
@@ -11,7 +9,7 @@ from .params import FaceDataParams, LoadFaceParams, VaryParams
 
 
 class LoadFace(MappingDataProcessor[LoadFaceParams]):
-    """An image of the right size, from a file or an array."""
+    """An image of the right size, from a file, which `scena serve` gives as an open one, or an array."""
 
     def __init__(self, params: LoadFaceParams, data_params: DataBaseParams, mode: PipelineMode) -> None:
         super().__init__(params, data_params, mode)
@@ -19,14 +17,14 @@ class LoadFace(MappingDataProcessor[LoadFaceParams]):
         self.size = (data_params.size, data_params.size)
 
     def apply(self, sample: Sample) -> Sample:
-        if isinstance(sample.inputs, Path):
+        if not isinstance(sample.inputs, np.ndarray):
             try:
                 with Image.open(sample.inputs) as file:
                     image = file.convert("RGB")
             except OSError as error:
                 raise DataError(f"Cannot read the image {sample.inputs}: {error}") from error
         else:
-            image = Image.fromarray(np.asarray(sample.inputs, "uint8")).convert("RGB")
+            image = Image.fromarray(sample.inputs.astype("uint8")).convert("RGB")
         if image.size != self.size:
             image = image.resize(self.size, Image.Resampling.BILINEAR)
         return sample.new_inputs({"image": np.asarray(image)})

@@ -48,8 +48,9 @@ class JsonLines:
 class Table:
     """Writes a row of CSV for each sample, after a row with the names of the columns.
 
-    Columns are `meta.NAME`, then the outputs by name, then `target.NAME`; a vector has a column for each of its values: `pred.0`, `pred.1`.
-    The first sample sets the columns; one that does not fit them is an error. `names` are those of the classes, if they are known.
+    Columns are `meta.NAME`, then the outputs by name, then `target.NAME`; a vector has a column for each of its values: `pred.0`, `pred.1`,
+    or `pred.daisy`, `pred.rose` if it has a number for each class and `names`, those of the classes, are known. The first sample sets the
+    columns; one that does not fit them is an error.
     """
 
     def __init__(self, file: TextIO, names: Sequence[str] = ()) -> None:
@@ -63,7 +64,7 @@ class Table:
         outputs, targets = _named(sample, self._names)
         cells = [
             *_cells(sample.meta, "meta"),
-            *_cells(outputs, "" if isinstance(outputs, dict) else "output"),
+            *_cells(outputs, "" if isinstance(outputs, dict) else "output", self._names),
             *_cells(targets or None, "target"),
         ]
         columns = [name for name, _ in cells]
@@ -90,17 +91,26 @@ def _named(sample: Sample, names: Sequence[str]) -> tuple[Any, Any]:
     return with_class_names(sample.outputs, names), named_classes(sample.targets, names)
 
 
-def _cells(value: Any, name: str) -> list[tuple[str, Any]]:
-    value = plain(value)
+def _cells(value: Any, name: str, classes: Sequence[str] = ()) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [cell for key, item in value.items() for cell in _cells(item, f"{name}.{key}" if name else key)]
+        return [
+            cell for key, item in value.items() for cell in _cells(item, f"{name}.{key}" if name else str(key), classes)
+        ]
+    by_class = (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind == "f"
+        and value.shape == (len(classes),)
+        and len(set(classes)) == len(classes)
+    )
+    value = plain(value)
     if isinstance(value, list):
         if any(isinstance(item, list | dict) for item in value) or len(value) > MOST_COLUMNS:
             raise AnswerFileError(
                 f"A row of CSV cannot hold {name!r}: {_kind(value)}. Write .jsonl instead, or convert it to "
                 "a number or a text in post-processing."
             )
-        return [(f"{name}.{index}", item) for index, item in enumerate(value)]
+        parts = classes if by_class else range(len(value))
+        return [(f"{name}.{part}", item) for part, item in zip(parts, value, strict=True)]
     return [] if value is None and name in ("meta", "target") else [(name, value)]
 
 

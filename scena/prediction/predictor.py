@@ -21,7 +21,7 @@ from scena.data.processor import steps_of
 from scena.data.sample import Arrays, Batch, Cursor, Sample
 from scena.data.spec import ArraySpec
 from scena.data.stages.collate import Collator, split
-from scena.data.stages.mapping import MappingStep, apply_steps
+from scena.data.stages.mapping import MappingStep, apply_steps, read_only
 from scena.data.stages.rng import SampleRandom
 from scena.prediction.params import PredictorParams
 from scena.prediction.runtimes.base import UnbuiltModel
@@ -333,7 +333,9 @@ class DirectPath:
         processed = samples
         if self._pre:
             steps, random = self._tools("pre")
-            processed = [apply_steps(steps, sample, random, first + row, 0) for row, sample in enumerate(samples)]
+            # a processor may change the dicts of a sample, and the caller may predict it again
+            own = map(read_only, samples)
+            processed = [apply_steps(steps, sample, random, first + row, 0) for row, sample in enumerate(own)]
         alone = len(processed) == 1
         arrays = self._collator.collate_one(processed[0]) if alone else self._collator.collate(processed)
         inputs, targets = split(self._keys, arrays)

@@ -95,9 +95,11 @@ def check_same_inputs(exports: Sequence[Any], mode: PipelineMode) -> None:
     first, *others = exports
     expected = _preparation(first.scenario.params.data, mode)
     for other in others:
-        if _preparation(other.scenario.params.data, mode) != expected:
+        same = _content(other.processing()) == _content(first.processing())
+        if not same or _preparation(other.scenario.params.data, mode) != expected:
+            where = "--data" if same else f"--val.{' or --val.'.join(first.processing())}"
             raise ScenarioError(
-                f"{first.directory} and {other.directory} prepare their inputs differently (--data of the two runs), so they cannot "
+                f"{first.directory} and {other.directory} prepare their inputs differently ({where} of the two runs), so they cannot "
                 "work on the same batches. `scena params MODEL` shows how each was trained."
             )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scena.data.params import RULES
+from scena.data.params import RULES, DataPipelineParams
 from scena.data.resource import resolve_resources
 from scena.display import visible
 from scena.errors import ScenarioError
@@ -200,6 +200,11 @@ _SOURCE_ONLY = ("split", "engine", "data_service")
 TProcessing = TypeVar("TProcessing", "PredictorParams", "LAVParams")
 
 
+def _processing(pipeline: DataPipelineParams) -> dict[str, Any]:
+    names = pipeline.__params__.keys() - DataPipelineParams.__params__.keys() - {*_SOURCE_ONLY}
+    return {name: getattr(pipeline, name) for name in sorted(names)}
+
+
 @dataclass
 class LoadedExport:
     """An export whose parameters have been read; `build()` creates the model and reads its weights."""
@@ -237,11 +242,32 @@ class LoadedExport:
         images, if their pipeline has no parameters for it.
         """
         val = self.params.pipelines.val
-        if isinstance(params.pipeline, type(val)):
+        if not isinstance(params.pipeline, type(val)):
+            source = {name: val.default_of(val.__params__[name]) for name in _SOURCE_ONLY if name in val.__params__}
+            given = {
+                name: getattr(params.pipeline, name) for name in val.__params__ if name in params.pipeline.__params__
+            }
+            params = params.replace(pipeline=val.replace(**{**source, **given}))
+        own, asked = self.processing(), _processing(params.pipeline)
+        for name in own:
+            if asked[name] != own[name]:
+                logger.warning(
+                    "%s: samples are processed in another way than the run's validation did: %s is %r, and it was %r.",
+                    self.directory, name, asked[name], own[name],
+                )  # fmt: skip
+        return params
+
+    def processing(self) -> dict[str, Any]:
+        """What the run's validation does to samples on their way to a batch, by the names of its pipeline's parameters."""
+        return _processing(self.params.pipelines.val)
+
+    def with_own_processing(self, params: TProcessing, first: "LoadedExport") -> TProcessing:
+        """These parameters, which were made for `first`, with what this run's validation does to samples; those of a user, who changed
+        what `first` does, stay.
+        """
+        if _processing(params.pipeline) != first.processing():
             return params
-        source = {name: val.default_of(val.__params__[name]) for name in _SOURCE_ONLY if name in val.__params__}
-        given = {name: getattr(params.pipeline, name) for name in val.__params__ if name in params.pipeline.__params__}
-        return params.replace(pipeline=val.replace(**{**source, **given}))
+        return params.replace(pipeline=params.pipeline.replace(**self.processing()))
 
     def needs_keras(self, params: "PredictorParams | LAVParams") -> bool:
         """Whether Keras runs this model, or computes its losses and metrics."""

@@ -47,15 +47,18 @@ def test_contract(tmp_path: Path, line_files: list[Path], decoder: str, capsys: 
         params.scenario.model.decoder = Beam(width=3)
     source = LineFilesParams(image_files=line_files)
     run_scenario_test(AtrScenario, params, directory=tmp_path / "run", predict_source=source, samples=8, tolerance=1e-4)
+    export = next((tmp_path / "run").rglob("scenario.json")).parent
+    predictor = AtrScenario.create_predictor(export)
+    served = predictor.predict_sample(predictor.sample_from_file(line_files[0].read_bytes(), "line.png"))
+    assert served.outputs == next(iter(predictor.predict(source))).outputs
     if decoder == "greedy":  # the flag tells the source: only LineFiles has it
-        export = str(next((tmp_path / "run").rglob("scenario.json")).parent)
         outputs = []
         for chosen in (["--data", "LineFiles"], []):
             capsys.readouterr()
-            assert main(["lav", "--export_dir", export, *chosen, "--data.image_files", *map(str, line_files)]) == 0
+            assert main(["lav", "--export_dir", str(export), *chosen, "--data.image_files", *map(str, line_files)]) == 0
             outputs.append(capsys.readouterr().out)
         assert outputs[0] == outputs[1] and "cer" in outputs[0]
-        assert main(["lav", "--export_dir", export, "--data", "Rendered", "--data.image_files", "x"]) == 2
+        assert main(["lav", "--export_dir", str(export), "--data", "Rendered", "--data.image_files", "x"]) == 2
 
 
 def test_a_beam_adds_up_all_ways_to_write_a_text() -> None:

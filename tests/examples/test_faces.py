@@ -22,7 +22,7 @@ from examples.faces.params import (
 )
 from examples.faces.people import draw_face, make_person
 from examples.faces.scenario import FaceScenario
-from scena import PipelineMode
+from scena import PipelineMode, Sample
 from scena.commands.main import main
 from scena.errors import DataError
 from scena.evaluation.report.page import read_history
@@ -122,6 +122,10 @@ def test_a_folder_is_divided_by_people(tmp_path: Path, face_files: list[Path]) -
 def test_contract(tmp_path: Path, head: HeadParams, face_files: list[Path]) -> None:
     source = FaceFilesParams(image_files=face_files)
     run_scenario_test(FaceScenario, small_params(tmp_path, head), directory=tmp_path / "run", predict_source=source)
+    predictor = FaceScenario.create_predictor(next((tmp_path / "run").rglob("scenario.json")).parent)
+    served = predictor.predict_sample(predictor.sample_from_file(face_files[0].read_bytes(), "face.png"))
+    alone = predictor.predict_sample(Sample(inputs=face_files[0]))
+    assert np.array_equal(served.outputs["embedding"], alone.outputs["embedding"])
 
 
 @pytest.mark.long

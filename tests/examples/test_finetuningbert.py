@@ -21,7 +21,7 @@ from examples.text.finetuningbert.params import (
 from examples.text.finetuningbert.paraphrases import MadePairs
 from examples.text.finetuningbert.scenario import PairScenario
 from examples.text.finetuningbert.wordpiece import WordPieces
-from scena import PipelineMode
+from scena import PipelineMode, Sample
 from scena.errors import DataError, TrainingError
 from scena.testing import run_scenario_test
 from scena.training.trigger import Trigger
@@ -78,6 +78,15 @@ def test_contract(tmp_path: Path) -> None:
     run_scenario_test(
         PairScenario, small(PairScenario.default_trainer_params()), directory=tmp_path, predict_source=PAIRS
     )
+    predictor = PairScenario.create_predictor(tmp_path / "run" / "export")
+    (first, *_) = predictor.predict(PAIRS)
+    served = predictor.predict_sample(predictor.sample_from_json(PAIRS.sentences[:2]))
+    assert np.array_equal(served.outputs["same"], first.outputs["same"]) and served.meta == first.meta
+    for instance in ({"tokens": [101, 102], "parts": [0, 0]}, "It rains.", ["It rains."]):
+        with pytest.raises(ValueError, match=r'An instance is a pair of sentences: \["FIRST", "SECOND"\]'):
+            predictor.sample_from_json(instance)
+    with pytest.raises(DataError, match="A sample is a pair of sentences"):  # its keys are no sentences
+        predictor.predict_sample(Sample({"tokens": np.array([101, 102]), "parts": np.array([0, 0])}))
 
 
 def test_pairs_to_validate_speak_of_other_people_and_half_say_the_same() -> None:

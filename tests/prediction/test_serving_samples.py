@@ -18,8 +18,9 @@ import pytest
 from PIL import Image
 
 from scena import ArraySpec, Sample
+from scena.data.image.augment.processor import decode_image
 from scena.prediction.params import ServeParams
-from scena.prediction.serving.payload import PayloadError, fields_of_json, sample_of_fields
+from scena.prediction.serving.payload import PayloadError, fields_of_json, sample_of_fields, sample_of_file
 from tests.evaluation.exporting import export
 from tests.prediction.http_service import ask, running, started
 from tests.prediction.pairs import NAMES, PairScenario, ReadingDataParams
@@ -237,6 +238,22 @@ def test_rows_are_named_as_in_the_table_and_null_is_a_missing_number() -> None:
     for name, value, received in (("place", None, "null"), ("price__EUR_", "13", '"13"')):
         with pytest.raises(PayloadError, match=f"does not match the input '{name}': .*; received {received}"):
             sample_of_fields({**fields, name: value}, specs, processed=False)
+
+
+def test_images_are_decoded_as_in_a_training() -> None:
+    specs = {"img": ArraySpec((2, 3), "uint8")}
+    values = np.array([[0, 10_000, 20_000], [30_000, 40_000, 65_535]], "uint16")
+    deep, turned, tags = io.BytesIO(), io.BytesIO(), Image.Exif()
+    Image.fromarray(values).save(deep, "PNG")
+    tags[0x0112] = 3  # upside down
+    Image.fromarray((values // 256).astype("uint8")).save(turned, "PNG", exif=tags)
+    for content, expected in ((deep, values // 256), (turned, (values // 256)[::-1, ::-1])):
+        sample = sample_of_file(content.getvalue(), "a.png", specs, processed=False)
+        np.testing.assert_array_equal(sample.inputs["img"], expected)
+        np.testing.assert_array_equal(decode_image(content.getvalue(), 1)[..., 0], expected)
+    # the pipeline decodes it itself, whatever other processors there are
+    sample = sample_of_file(deep.getvalue(), "a.png", specs, processed=True, decoded={"img"})
+    assert sample.inputs == {"img": deep.getvalue()}
 
 
 def test_a_form_that_ends_too_early_is_refused_as_a_whole() -> None:

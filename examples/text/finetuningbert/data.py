@@ -104,6 +104,8 @@ class Tokenize(MappingDataProcessor[TokenizeParams]):
         self.pieces = read_vocabulary(data_params)
 
     def apply(self, sample: Sample) -> Sample:
+        if not isinstance(sample.inputs, tuple | list):
+            raise DataError(f"A sample is a pair of sentences. Received: {sample.inputs!r:.80}")
         first, second = sample.inputs
         tokens, parts = self.pieces.pair(first, second, self.longest)
         changed = sample.new_inputs({"tokens": np.array(tokens, "int32"), "parts": np.array(parts, "int32")})

@@ -10,6 +10,7 @@ from scena import (
     EvaluatorParams,
     ModelBaseParams,
     Params,
+    PredictorParams,
     Resource,
     ScenarioBaseParams,
     SequentialProcessorPipelineParams,
@@ -104,6 +105,10 @@ class Pretrained(WarmStartParams, builds=".pretrained:PretrainedEncoder"):
 
 class PairEvaluatorParams(EvaluatorParams, builds=".evaluator:PairScores"):
     """F1 of the pairs that say the same."""
+
+
+class PairPredictorParams(PredictorParams, builds=".predictor:PairPredictor"):
+    """How pairs are predicted."""
 
 
 class PairScenarioParams(ScenarioBaseParams[PairDataParams, PairModelParams]):

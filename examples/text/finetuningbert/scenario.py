@@ -2,13 +2,14 @@
 
 from scena import AdamW, PolynomialDecay, ScenarioBase, TrainerParams, Trigger
 
-from .params import PairPipelines, PairScenarioParams, PairsParams, Pretrained
+from .params import PairPipelines, PairPredictorParams, PairScenarioParams, PairsParams, Pretrained
 
 
 class PairScenario(ScenarioBase[PairScenarioParams, PairPipelines]):
     """Decides whether two sentences say the same."""
 
     predict_source = PairsParams
+    predictor_params = PairPredictorParams
 
     @classmethod
     def default_trainer_params(cls) -> TrainerParams[PairScenarioParams, PairPipelines]:

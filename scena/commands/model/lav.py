@@ -178,7 +178,7 @@ def validate(
     groups = [exports] if len(exports) > 1 and _share_inputs(exports) else [[export] for export in exports]
     results: dict[str, dict[str, Any]] = {}
     for group in groups:
-        lav = scenario.create_multi_lav(group, params)
+        lav = scenario.create_multi_lav(group, group[0].with_own_processing(params, exports[0]))
         for part, part_source in source.parts().items():
             found = _validate_part(lav, part, part_source, dump, show, several=len(exports) > 1)
             results |= found

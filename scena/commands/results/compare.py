@@ -137,7 +137,8 @@ class Compare(ModelCommand):
         for path, models in zip((self.options.first, self.options.second), self.sides, strict=True):
             measured = []
             for exports in models:
-                lav = self.scenario.create_multi_lav(exports, self.params.lav)
+                params = exports[0].with_own_processing(self.params.lav, self.exports[0])
+                lav = self.scenario.create_multi_lav(exports, params)
                 name, own = lav.names()[-1], next(iter(lav.lavs.values()))  # the vote, if there are several
                 title = str(exports[0].directory if len(exports) == 1 else exports[0].directory.parent)
                 member = SampleResults()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from scena.data.image.augment.processor import decode_image
 from scena.data.sample import Sample
 from scena.data.spec import ArraySpec, describe
 
@@ -328,7 +329,7 @@ def sample_of_file(
 ) -> Sample:
     """A sample from a single file, which is handled as in `sample_of_fields`; its name is kept in the sample's meta."""
     file = UploadedFile(content, name)
-    if processed:
+    if processed and not (len(specs) == 1 and specs.keys() <= set(decoded)):
         return Sample(inputs=file, meta={"file": name})
     if len(specs) != 1:
         raise PayloadError(
@@ -359,14 +360,18 @@ def _array(name: str, value: Any, spec: ArraySpec) -> np.ndarray:
 def _image(file: "UploadedFile", name: str, spec: ArraySpec) -> np.ndarray:
     from PIL import Image
 
-    channels = spec.shape[-1] if spec.rank == 3 else 1
+    channels = int(spec.shape[-1] or 0) if spec.rank == 3 else 1
     if spec.rank not in (2, 3) or channels not in (1, 3, 4):
         raise PayloadError(
             f"The input {name!r} takes no images, and the scenario has no processor that reads a file. Send JSON."
         )
     try:
-        with Image.open(file) as opened:
-            image = opened.convert({1: "L", 3: "RGB", 4: "RGBA"}[int(channels)])
+        if channels == 4:
+            with Image.open(file) as opened:
+                image = opened.convert("RGBA")
+        else:
+            array = decode_image(file.getvalue(), channels)
+            image = Image.fromarray(array if channels == 3 else array[..., 0])
     except Exception as error:  # a broken file can raise nearly anything
         raise PayloadError(f"The file {file.name!r} is not an image: {error}") from error
     height, width = spec.shape[:2]

@@ -15,6 +15,7 @@ import keras
 import numpy as np
 
 from scena.backends.base import backend
+from scena.data.image.params import ImagePipelineParams, NormalizeParams
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch
 from scena.errors import ScenaError, TrainingError
@@ -222,6 +223,7 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
             "Training and validation read the same samples, so the validation tells nothing about new data. Let the source use its "
             "mode, or set other data with --val."
         )
+    _warn_of_normalization(run.params.gen.train, run.params.gen.val)
     found = not_finite(first)
     if found:
         logger.warning(NOT_FINITE, "training", found)
@@ -252,6 +254,19 @@ def warn_of_averages(run: TrainingRun) -> None:
             "a lower momentum.",
             steps, 100 * left,
         )  # fmt: skip
+
+
+def _warn_of_normalization(train: Any, val: Any) -> None:
+    """Warns if the images of a training are normalized in another way than those of its validation."""
+    if not (isinstance(train, ImagePipelineParams) and isinstance(val, ImagePipelineParams)):
+        return
+    trained, checked = ([op for op in one.augment if isinstance(op, NormalizeParams)] for one in (train, val))
+    if trained != checked:
+        logger.warning(
+            "Training and validation normalize their images in different ways, so the model is validated, and predicts, on other values "
+            "than it was trained on: --train.augment has %s, and --val.augment %s. Give both the same Normalize.",
+            *(" and ".join(map(repr, ops)) or "no Normalize" for ops in (trained, checked)),
+        )
 
 
 def _warn_if_changing(pipeline: DataPipeline) -> None:

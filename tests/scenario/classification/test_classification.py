@@ -15,6 +15,7 @@ from PIL import Image
 from examples.imageclassification.draw import draw_flower
 from scena import PredictorParams, Sample
 from scena.commands.main import main
+from scena.data.image.params import ImagePipelineParams, NormalizeParams, RandomHorizontalFlipParams
 from scena.data.sources.digits import load_digits
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
 from scena.errors import ScenarioError
@@ -30,6 +31,7 @@ from scena.scenario.classification.scenario import ClassificationScenario
 from scena.scenario.finding import find_scenario
 from scena.testing import run_scenario_test
 from scena.training.schedules.params import CosineDecay
+from tests.evaluation.exporting import export
 
 
 @pytest.fixture
@@ -92,8 +94,34 @@ def test_contract_on_a_folder_of_pictures(tmp_path: Path, pictures: Path) -> Non
     assert main(["predict", str(tmp_path / "run" / "export"), *names]) == 0
     with (tmp_path / "answers.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    likely = ["blue" if float(row["pred.0"]) > float(row["pred.1"]) else "red" for row in rows]
+    likely = ["blue" if float(row["pred.blue"]) > float(row["pred.red"]) else "red" for row in rows]
     assert [row["class"] for row in rows] == likely and rows[0]["meta.name"] == str(files[0])
+
+
+def test_models_that_normalize_differently_do_not_share_batches(
+    tmp_path: Path, pictures: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    paths, found = [], []
+    for name, operation in (("a", NormalizeParams()), ("b", NormalizeParams(mean=[0, 0, 0], std=[0.1, 0.1, 0.1]))):
+        params = small(num_classes=2)
+        params.scenario.data.image_shape, params.scenario.data.class_names = [32, 32, 3], ["blue", "red"]
+        params.gen.source, params.gen.val.augment = ImageFilesParams(images=pictures), [operation]
+        paths.append(str(export(tmp_path / name, 1, ClassificationScenario, params)))
+
+    def losses(*models: str) -> list[float]:
+        assert main(["lav", *models, "--json", str(tmp_path / "results.json")]) == 0
+        return [results["loss"] for results in json.loads((tmp_path / "results.json").read_text()).values()]
+
+    found = [losses(path)[0] for path in paths]
+    assert found[0] != found[1] and losses(*paths) == found  # the weights are the same
+    assert main(["compare", *paths, "--json", str(tmp_path / "compared.json")]) == 0
+    compared = json.loads((tmp_path / "compared.json").read_text())["results"]["loss"]
+    assert [compared["a"], compared["b"]] == pytest.approx(found, rel=1e-5)
+    with pytest.raises(ScenarioError, match=r"prepare their inputs differently \(--val.augment of the two runs\)"):
+        ClassificationScenario.create_predictor(paths)
+    caplog.clear()
+    ClassificationScenario.create_predictor(paths[0], PredictorParams(pipeline=ImagePipelineParams(batch_size=2)))
+    assert "than the run's validation did: augment is [], and it was [NormalizeParams()]" in caplog.text
 
 
 def test_batch_normalization_averages_over_an_epoch(pictures: Path) -> None:
@@ -129,7 +157,7 @@ def test_a_small_folder_gives_a_useful_model(tmp_path: Path) -> None:
     assert results["acc"] >= 0.8
 
 
-def test_it_trains_on_arrays_of_a_file(tmp_path: Path) -> None:
+def test_it_trains_on_arrays_of_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     import h5py
 
     images, labels = load_digits("digits", "train")
@@ -139,8 +167,10 @@ def test_it_trains_on_arrays_of_a_file(tmp_path: Path) -> None:
     params.gen.source = ImageArraysParams(images=f"{tmp_path}/digits.h5:images", labels=f"{tmp_path}/digits.h5:labels")
     params.output_dir, params.epochs = tmp_path / "run", 1
     params.export_best = params.export_final = False
+    params.gen.train.augment = [RandomHorizontalFlipParams()]
     history = ClassificationScenario.create_trainer(params).train()
     assert len(history) == 1 and params.scenario.model.network.num_classes == 10
+    assert "--train.augment has no Normalize, and --val.augment NormalizeParams(). Give both the same" in caplog.text
 
 
 def test_classes_are_those_of_the_data_set() -> None:
