@@ -12,8 +12,9 @@ from scena.storage.location import located, protocol_of, read_text
 
 _LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target")
 _SPLIT_NAMES = ("split", "subset", "partition")
-_JOINED = (";", "|", ",", " ")
+_JOINED = (";", "|", ",", " ", "+", "&", "/")
 """What separates the labels of an image that has several."""
+_BRACKETS = " []()\"'"
 
 
 class _Row(NamedTuple):
@@ -84,7 +85,7 @@ def _natural(label: str) -> tuple[int, int, str]:
 def _refuse_several_labels(table: Any, classes: list[str]) -> None:
     """Raises if classes look like combinations of fewer labels: `beach;sea`, `sea`, `beach;sunset`."""
     for separator in _JOINED:
-        sets = [tuple(filter(None, (part.strip() for part in name.split(separator)))) for name in classes]
+        sets = [tuple(filter(None, (part.strip(_BRACKETS) for part in name.split(separator)))) for name in classes]
         parts = {part for labels in sets for part in labels}
         lengths = {len(labels) for labels in sets}
         # names of several words that share some ("red car", "blue car") have one length, or more words than names

@@ -1,20 +1,19 @@
 """Images with a class as sources: files, and rows of arrays. targets["label"] is the number of the class."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from scena.data.image.listing import find_images
+from scena.data.image.listing import FoundImages, find_images
 from scena.data.sample import Sample
 from scena.data.sources.arrays import array_state, load_array
 from scena.data.sources.params import ImageArraysParams, ImageFilesParams
-from scena.data.sources.splits import SplitSource
+from scena.data.sources.splits import SplitSource, tell_once
 from scena.errors import DataError
 from scena.storage.location import is_remote, only_here, read_bytes, reason_of, state_of
-
-logger = logging.getLogger("scena.data")
 
 
 class ImageFileSource(SplitSource[ImageFilesParams]):
@@ -29,7 +28,9 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         self.classes = found.classes
         if found.skipped:
             most = "; ".join(f"{name} ({reason})" for name, reason in found.skipped[:5])
-            logger.info("%s: skipped %s%s.", self.title(), most, "; …" if len(found.skipped) > 5 else "")
+            tell_once(f"{self.title()}: skipped {most}{'; …' if len(found.skipped) > 5 else ''}.")
+        if self.params.csv is not None:
+            _warn_of_many_classes(self.title(), found)
         self._splits = found.splits or {"all": found.entries}
         return {split: len(entries) for split, entries in self._splits.items()}
 
@@ -47,6 +48,18 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         except OSError as error:
             raise DataError(f"The image {entry.name!r} of {self.title()} cannot be read: {reason_of(error)}.") from None
         return Sample(inputs={"image": data}, targets={"label": entry.label}, meta={"name": entry.name})
+
+
+def _warn_of_many_classes(title: str, found: FoundImages) -> None:
+    """Warns of a table whose labels hardly repeat, as numbers, names of files and texts do."""
+    counts = Counter(entry.label for entry in found.entries)
+    alone = [label for label, count in counts.items() if count == 1]
+    if len(counts) > 10 and len(alone) > len(counts) / 2:
+        tell_once(
+            f"{title}: {len(alone)} of its {len(counts)} classes, such as {found.classes[alone[0]]!r}, have one image only. Is another column "
+            "the label (label_column)? Numbers to predict are no classes: see 'Predict a number' in the recipes.",
+            logging.WARNING,
+        )
 
 
 def _state(path: Any) -> list[Any]:

@@ -21,11 +21,11 @@ logger = logging.getLogger("scena.data")
 _told: set[str] = set()
 
 
-def _tell_once(text: str) -> None:
+def tell_once(text: str, level: int = logging.INFO) -> None:
     """A source may be opened several times in one process."""
-    if logger.isEnabledFor(logging.INFO) and text not in _told:
+    if logger.isEnabledFor(level) and text not in _told:
         _told.add(text)
-        logger.info("%s", text)
+        logger.log(level, "%s", text)
 
 
 TRAIN_NAMES = ("train", "training", "all")
@@ -88,7 +88,7 @@ class Splits:
         elif len(self.counts) == 1 and (other_data or (self.train is None and self.validation is None)):
             [(name, count)] = self.counts.items()  # a test set on its own
             if other_data:
-                _tell_once(f"{self.name} is not the data set of the training: all its {count} samples are used.")
+                tell_once(f"{self.name} is not the data set of the training: all its {count} samples are used.")
             return self._whole(name)
         else:
             # other data may lack the training's splits
@@ -172,7 +172,7 @@ class Splits:
         elif automatic and self.validation is None:
             count = self.counts[validation[0][0]]
             of = f"the {count} samples of {self.train}" if len(self.counts) > 1 else f"its {count} samples"
-            _tell_once(
+            tell_once(
                 f"{self.name} has no validation split: {total} of {of} are kept for validation (seed {self.seed}) and not trained on."
             )
 

@@ -115,14 +115,25 @@ def test_columns_of_a_table(tmp_path: Path) -> None:
         table(tmp_path, "path,label,split\na.png,x,train\na.png,x,test\n")
 
 
-@pytest.mark.parametrize("separator", [";", "|", " "])
+def test_labels_that_hardly_repeat_are_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [f"{n}.jpg,{n * 1.5}" for n in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["path,price", *rows, "20.jpg,0.0"]))
+    for _ in range(2):
+        ImageFilesParams(csv=tmp_path / "t.csv").create(PipelineMode.TRAINING)
+    (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert "t.csv: 19 of its 20 classes, such as '1.5', have one image only. Is another column" in record.getMessage()
+
+
+@pytest.mark.parametrize("separator", [";", "|", " ", ", ", "/"])
 def test_several_labels_for_an_image_are_refused(tmp_path: Path, separator: str) -> None:
     labels = ["desert", "sea", "mountains", "desert+sea", "sea+mountains", "desert+mountains", "desert+sea+mountains"]
-    rows = "".join(f"{n}.jpg,{label.replace('+', separator)}\n" for n, label in enumerate(labels))
-    with pytest.raises(
-        DataError, match="seems to give several labels to an image, for example .* its 7 different labels combine 3"
-    ):
-        table(tmp_path, f"path,label\n{rows}")
+    for form in ("{}", "[{}]"):
+        names = [form.format(label.replace("+", separator)) for label in labels]
+        rows = "".join(f'{n}.jpg,"{name}"\n' for n, name in enumerate(names))
+        with pytest.raises(
+            DataError, match="seems to give several labels to an image, for example .* its 7 different labels combine 3"
+        ):
+            table(tmp_path, f"path,label\n{rows}")
 
 
 def test_a_column_for_each_label_is_refused(tmp_path: Path) -> None:
