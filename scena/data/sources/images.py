@@ -56,8 +56,8 @@ def _warn_of_many_classes(title: str, found: FoundImages) -> None:
     alone = [label for label, count in counts.items() if count == 1]
     if len(counts) > 10 and len(alone) > len(counts) / 2:
         tell_once(
-            f"{title}: {len(alone)} of its {len(counts)} classes, such as {found.classes[alone[0]]!r}, have one image only. Is another column "
-            "the label (label_column)? Numbers to predict are no classes: see 'Predict a number' in the recipes.",
+            f"{title}: {len(alone)} of its {len(counts)} classes, such as {found.classes[alone[0]]!r}, have one image only. Is another "
+            "column the label (label_column)? Numbers to predict are no classes: see 'Predict a number' in the recipes.",
             logging.WARNING,
         )
 
