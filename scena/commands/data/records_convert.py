@@ -1,6 +1,7 @@
 """`scena records convert SCENARIO | MODULE:DATASET | --dataset NAME`: samples as record files."""
 
 import contextlib
+import re
 import tempfile
 from functools import cached_property
 from pathlib import Path
@@ -188,9 +189,16 @@ def _write_split(
         "overwrite": options.force,
     }
     if hasattr(source, "element_spec"):
-        from scena.data.tensorflow.records import dataset_to_tfrecord
+        import tensorflow as tf
 
-        return dataset_to_tfrecord(source, output, **how)
+        from scena.data.tensorflow.records import dataset_to_tfrecord
+        from scena.errors import DataError
+
+        try:
+            return dataset_to_tfrecord(source, output, **how)
+        except tf.errors.OpError as error:  # the user's own code, within TensorFlow
+            first = re.sub(r"\{\{.*?\}\}\s*", "", error.message).strip().partition("\n")[0]
+            raise DataError(f"The data set for {split!r} fails: {first}") from error
     from scena.data.records.convert import write_source
 
     total = len(source) if hasattr(source, "__len__") else None

@@ -210,6 +210,8 @@ def write_records(values: Iterable[Any], schema: Schema, path: Any, *, split: st
     number, count = shard or (0, shards)
     if count < 1:
         raise DataError(f"shards must be at least 1. Received: {count}.")
+    if not split or "/" in split:
+        raise DataError(f"A split is the first part of the names of files, so it has no slash. Received: {split!r}.")
     numbers = [number] if shard else list(range(count))
     names = [shard_name(split, number, count) for number in numbers]
     _check_free(folder, split, names, overwrite)

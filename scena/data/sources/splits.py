@@ -87,7 +87,7 @@ class Splits:
             read = self._divided(self._terms(sides[0]) if sides[0] else None, self._named(sides[1]))[0]
         elif len(self.counts) == 1 and (other_data or (self.train is None and self.validation is None)):
             [(name, count)] = self.counts.items()  # a test set on its own
-            if other_data:
+            if other_data and mode is not PipelineMode.PREDICTION:
                 tell_once(f"{self.name} is not the data set of the training: all its {count} samples are used.")
             return self._whole(name)
         else:

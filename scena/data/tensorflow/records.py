@@ -55,6 +55,10 @@ def dataset_to_tfrecord(dataset: Any, path: Any, *, split: str = "data", shards:
         compression: "GZIP" or "ZLIB".
         overwrite: replace what is there.
     """
+    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise DataError(
+            "The data set never ends, so it cannot be written: leave out its repeat(), or end it with take(COUNT)."
+        )
     if shard is not None:
         dataset = dataset.shard(shard[1], shard[0])
     return write_records(map(_plain, dataset), schema_of(dataset), path, split=split, shards=shards, shard=shard,

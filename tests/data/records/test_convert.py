@@ -90,6 +90,8 @@ def test_data_sets_of_a_module_of_ones_own(
         "def dataset():\n    return tf.data.Dataset.range(10).map(lambda i: (tf.sparse.from_dense([i, 0]), tf.strings.as_string(i)))\n"
         "PAIR = {'train': tf.data.Dataset.range(5), 'test': tf.data.Dataset.range(3)}\nnumber = 3\n"
         "def needs(count):\n    return tf.data.Dataset.range(count)\n"
+        "def ends():\n    for i in range(5):\n        yield i // (4 - i)\n"
+        "def failing():\n    return tf.data.Dataset.from_generator(ends, output_signature=tf.TensorSpec((), 'int64'))\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -111,6 +113,7 @@ def test_data_sets_of_a_module_of_ones_own(
             "own_sets:needs",
             "own_sets:needs() fails: TypeError: needs() missing 1 required positional argument: 'count'.",
         ),
+        ("own_sets:failing", "The data set for 'data' fails: ZeroDivisionError: integer division or modulo by zero"),
         ("no_sets:number", "There is no module 'no_sets' for no_sets:number"),
         ("own_sets:dataset --trainer.epochs 3", "--trainer.epochs is not a flag of scena records convert MODULE:NAME"),
         ("own_sets:PAIR --splits dev", "own_sets:PAIR has the splits train, test. Received: 'dev'"),

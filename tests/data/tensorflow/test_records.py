@@ -146,6 +146,14 @@ def test_existing_records_are_kept_unless_asked(tmp_path: Path) -> None:
     assert list(dataset_from_tfrecord(tmp_path).as_numpy_iterator()) == list(range(9))
 
 
+def test_what_cannot_be_a_set_of_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"The data set never ends, .* leave out its repeat\(\), or end it with take"):
+        dataset_to_tfrecord(tf.data.Dataset.range(3).repeat(), tmp_path)
+    with pytest.raises(DataError, match="so it has no slash. Received: 'te/st'"):
+        dataset_to_tfrecord(tf.data.Dataset.range(3), tmp_path, split="te/st")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failing_data_set_leaves_no_files(tmp_path: Path) -> None:
     def fail(index: Any) -> Any:
         tf.debugging.assert_less(index, tf.constant(5, tf.int64))
