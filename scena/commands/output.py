@@ -74,6 +74,7 @@ def print_intervals(
 ) -> None:
     """Prints results with their bootstrap intervals, what they mean, and why some have none; or JSON, as `print_results`."""
     from scena.evaluation.statistics.bootstrap import FEW_SAMPLES
+    from scena.evaluation.statistics.student import WITHOUT_WIDTH
     from scena.model.tensorboard import plain_result
 
     def entry(name: str, value: Any, own: "Intervals") -> dict[str, Any]:
@@ -104,6 +105,8 @@ def print_intervals(
     )
     if counts[0] < FEW_SAMPLES:
         print_wrapped(f"With fewer than {FEW_SAMPLES} samples, such intervals are too short.")
+    if any(interval.without_width for own in intervals.values() for interval in own.by_name.values()):
+        print_wrapped(WITHOUT_WIDTH)
     for line in dict.fromkeys(line for own in intervals.values() for line in own.notes):
         print_wrapped(line)
     if json_file is not None:

@@ -1,5 +1,6 @@
 """Two sides, each a model or several runs of one training, on the same samples."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.per_sample import SampleResults, StatisticsError, evaluate
 from scena.evaluation.report.collect import right_answers
+from scena.evaluation.statistics.bootstrap import numbers
 from scena.evaluation.statistics.claims import Comparison
 from scena.evaluation.statistics.paired import McNemar, mcnemar, paired_bootstrap, paired_results
 from scena.evaluation.statistics.student import Interval, difference
@@ -99,8 +101,8 @@ def _evaluating(side: Side, evaluator: Evaluator[Any]) -> Callable[[Any], dict[s
     """The mean of the evaluator's numbers over the runs of a side."""
 
     def means(chosen: Any) -> dict[str, Any]:
-        results = [evaluate(evaluator, member.samples, chosen) for member in side.members]
-        numeric = [name for name, value in results[0].items() if isinstance(value, int | float | np.number)]
-        return {name: float(np.mean([result[name] for result in results])) for name in numeric}
+        results = [numbers(evaluate(evaluator, member.samples, chosen)) for member in side.members]
+        # a run may lack a result on some samples, such as that of a class which it never predicts
+        return {name: float(np.mean([result.get(name, math.nan) for result in results])) for name in results[0]}
 
     return means

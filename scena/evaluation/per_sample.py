@@ -15,7 +15,7 @@ from scena.data.sample import Batch, Sample
 from scena.errors import ScenaError
 from scena.evaluation.dump import DumpError, to_json
 from scena.evaluation.evaluator import Evaluator
-from scena.evaluation.statistics.bootstrap import mean_intervals, result_intervals
+from scena.evaluation.statistics.bootstrap import is_number, mean_intervals, result_intervals
 from scena.evaluation.statistics.student import Interval
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def bootstrap(
     if samples:
         own = evaluate(evaluator, samples, range(len(samples)))
     if own:
-        differ = [name for name, value in own.items() if _is_number(value) and not _close(value, results.get(name))]
+        differ = [name for name, value in own.items() if is_number(value) and not _close(value, results.get(name))]
         if differ:
             notes.append(
                 f"{', '.join(differ)}: no interval. The evaluator finds another value on the samples of a dump than in the validation."
@@ -170,7 +170,7 @@ def bootstrap(
         found |= {name: interval for name, interval in drawn.items() if name not in differ}
         if without:
             notes.append(f"{', '.join(without)}: no interval. Some resamples have no finite value.")
-    others = [name for name, value in results.items() if _is_number(value) and name not in found and name not in own]
+    others = [name for name, value in results.items() if is_number(value) and name not in found and name not in own]
     if others:
         notes.append(
             f"{', '.join(others)}: no interval. It is not a mean over samples; compute it in an evaluator, which is resampled as a whole."
@@ -179,9 +179,5 @@ def bootstrap(
     return Intervals(count, found, notes)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
 def _close(one: float, other: Any) -> bool:
-    return _is_number(other) and math.isclose(one, float(other), rel_tol=TOLERANCE, abs_tol=1e-6)
+    return is_number(other) and math.isclose(one, float(other), rel_tol=TOLERANCE, abs_tol=1e-6)

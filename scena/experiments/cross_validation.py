@@ -12,6 +12,7 @@ from scena.data.params import FoldParams, FoldSourceParams
 from scena.data.sample import Sample
 from scena.data.sources.fold import open_pool, write_folds
 from scena.errors import ExperimentError
+from scena.evaluation.statistics.bootstrap import numbers
 from scena.evaluation.statistics.student import Summary, fold_variance_factor, summarize
 from scena.experiments.seeds import derived_seeds
 from scena.experiments.sheets.sheet import Flag, SheetRun
@@ -112,13 +113,12 @@ class CrossValidation:
     def summary(self, results: dict[str, dict[str, Any]]) -> dict[str, Summary]:
         """Mean, deviation and corrected interval of each result over the folds."""
         found = {}
-        names = dict.fromkeys(name for values in results.values() for name in values)
+        found_numbers = [numbers(values) for values in results.values()]
         test = self.count / len({fold.number for fold in self.folds})
-        for name in names:
-            values = [values.get(name) for values in results.values()]
-            if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-                factor = fold_variance_factor(len(values), test, self.count - test)
-                found[name] = summarize([float(value) for value in values if value is not None], factor)
+        for name in found_numbers[0]:
+            values = [one[name] for one in found_numbers if name in one]
+            if len(values) == len(found_numbers):
+                found[name] = summarize(values, fold_variance_factor(len(values), test, self.count - test))
         return found
 
 

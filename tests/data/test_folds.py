@@ -69,6 +69,55 @@ def test_groups_and_strata_together_are_balanced_as_by_stratified_group_kfold() 
     assert spread(found) <= spread(expected) * 1.5 and len(sizes(found)) == 5
 
 
+def test_random_cases_are_as_balanced_as_those_of_sklearn() -> None:
+    """Sizes equal to KFold, StratifiedKFold and GroupKFold; strata of groups as even as by StratifiedGroupKFold, on average more so."""
+    rng = np.random.default_rng(8)
+    uneven: list[float] = []
+    for case in range(40):
+        folds = int(rng.integers(2, 9))
+        count = int(rng.integers(folds, 160))
+        plain = KFold(folds, shuffle=True, random_state=case)
+        assert sizes(assign_folds(count, folds, [case])) == sizes(of_sklearn(plain, count))
+        labels = rng.choice(3, size=count, p=rng.dirichlet(np.ones(3)))
+        many = int(rng.integers(folds, 50))
+        groups = (
+            rng.integers(0, many, size=count) if case % 2 else rng.zipf(1.6, size=count) % many
+        )  # even, or a few large ones
+        rarest, there = min(Counter(labels.tolist()).values()), len(set(groups.tolist()))
+        if rarest < folds:
+            with pytest.raises(DataError, match="fewer than"):
+                assign_folds(count, folds, [case], labels.tolist())
+        else:
+            found = assign_folds(count, folds, [case], labels.tolist())
+            expected = of_sklearn(StratifiedKFold(folds, shuffle=True, random_state=case), count, labels)
+            for among in (slice(None), *(labels == label for label in set(labels))):
+                assert sizes(found, among) == sizes(expected, among)
+        if there < folds:
+            with pytest.raises(DataError, match="at least as many groups"):
+                assign_folds(count, folds, [case], groups=groups.tolist())
+            continue
+        found = assign_folds(count, folds, [case], groups=groups.tolist())
+        expected = of_sklearn(GroupKFold(folds), count, None, groups)
+        assert len(sizes(found)) == folds and np.ptp(sizes(found)) == np.ptp(sizes(expected))
+        if rarest < folds:
+            continue
+        found = assign_folds(count, folds, [case], labels.tolist(), groups.tolist())
+        assert all(len(set(found[groups == group])) == 1 for group in set(groups.tolist()))
+        assert set(found.tolist()) == set(range(folds))  # scikit-learn's may be empty
+        expected = of_sklearn(StratifiedGroupKFold(folds, shuffle=True, random_state=case), count, labels, groups)
+        shares = [
+            np.mean(
+                [
+                    np.std(np.bincount(one[labels == label], minlength=folds)) / (labels == label).sum()
+                    for label in set(labels)
+                ]
+            )
+            for one in (found, expected)
+        ]
+        uneven.append(shares[0] - shares[1])
+    assert len(uneven) > 20 and max(uneven) < 0.1 and np.mean(uneven) <= 0
+
+
 def test_folds_depend_on_seed_and_values_only() -> None:
     labels = RNG.choice(3, size=90).tolist()
     named = [f"class {label}" for label in labels]

@@ -170,6 +170,9 @@ def test_a_claim_about_training_needs_seeds_and_samples() -> None:
     assert "which is worse" in claims(enough, "max", (1, 1), 1)[0]
     same = Comparison("loss", paired_bootstrap(second, second, 300))
     assert "A and B have the same loss on each of these 100 samples" in claims(same, "min", (1, 1), 1)[0]
+    # the runs of each side agree by chance, for example in the number of right answers
+    equal = claims(Comparison("acc", test, difference([0.9, 0.9], [0.91, 0.91])), "max", (2, 2), 1)
+    assert "all runs have the same value" in equal[0] and "Claim no difference in training." in equal[0]
     # an interval that excludes zero by a hair is no claim against the p value
     hair = Comparison("loss", replace(test, p=0.06))
     assert "do not show which is better" in claims(hair, "min", (1, 1), 1)[0]
@@ -182,3 +185,20 @@ def test_values_that_are_not_finite_are_not_compared() -> None:
 
     found, _, without = compare(side(1, 2, math.nan), side(1, 2, 3), Counting(None), 100)
     assert without == ["loss"] and set(found) == {"acc", "share"}
+
+
+def test_runs_that_lack_a_result_on_some_samples_are_compared_without_it() -> None:
+    class PerClass(Counting):
+        def result(self) -> dict[str, Any]:
+            chosen = {predicted for _, predicted in self.pairs}
+            return {**super().result(), **{f"precision of {one}": np.float32(1) for one in chosen}}
+
+    def member(*predicted: int) -> SampleResults:
+        samples = [
+            Sample(targets={"y": np.int32(n % 2)}, outputs={"pred": np.eye(2)[p]}) for n, p in enumerate(predicted)
+        ]
+        return SampleResults({}, samples)
+
+    groups = [Side("A", [member(0, 1, 1, 0), member(0, 0, 0, 0)]), Side("B", [member(0, 1, 1, 0), member(1, 1, 1, 0)])]
+    found, _, without = compare(*groups, PerClass(None), 100)
+    assert set(found) == {"share"} and set(without) == {"precision of 0", "precision of 1"}

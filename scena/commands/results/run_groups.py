@@ -33,6 +33,7 @@ def print_groups(
     groups: "list[RunGroup]", *, sort: str | None = None, reverse: bool = False, wide: bool = False
 ) -> None:
     """Prints the groups of each scenario, and which runs do not count."""
+    from scena.evaluation.statistics.student import WITHOUT_WIDTH
     from scena.experiments.run_groups import notes
 
     counted = [group for group in groups if group.runs]
@@ -43,6 +44,9 @@ def print_groups(
         print("\n" * bool(index) + f"{one_line(scenario)} ({_count(own, 'group')} of {_count(range(total), 'run')})")
         _print_scenario(own, width, sort, reverse)
     print_wrapped(EXPLAINED if counted else "There are no finished runs.")
+    spread = [group.summary(group.results()[0]) for group in counted if group.results()]
+    if any(one is not None and one.interval is not None and one.interval.without_width for one in spread):
+        print_wrapped(WITHOUT_WIDTH)
     for line in notes(groups):
         print(line, file=sys.stderr)
 

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import time
 from pathlib import Path
 
 from scena.commands.command import Command, ImportOptions
@@ -97,7 +98,13 @@ def _send(directory: Path, name: str, service: TrackerServiceParams) -> tuple[st
     run = read_run(directory)
     complete_journal(directory, run.history, run.scenario, finished=run.status == FINISHED)
     os.environ.update(service.environment())
-    with only_sender(directory, name, 1.0) as alone:
+    until = time.monotonic() + 1.0
+
+    def wait(seconds: float) -> bool:
+        time.sleep(seconds)
+        return time.monotonic() < until
+
+    with only_sender(directory, name, wait) as alone:
         if not alone:
             return "another process is sending to it", True
         sender = create_sender(directory, name, service)

@@ -281,6 +281,9 @@ def _digest(sample: Any) -> str:
 def _print(
     validation: "CrossValidation", results: dict[str, Any], summary: dict[str, Any], pooled: dict[str, Any]
 ) -> None:
+    from scena.evaluation.statistics.bootstrap import is_number
+    from scena.evaluation.statistics.student import WITHOUT_WIDTH
+
     names = list(summary)
     rows = [
         [fold.name, str(len(validation.tested(fold))), *(number(float(results[fold.name][name])) for name in names[:6])]
@@ -290,10 +293,12 @@ def _print(
     print()
     table = []
     for name, one in summary.items():
-        together = number(pooled[name]) if isinstance(pooled.get(name), float) else ""
+        together = number(pooled[name]) if is_number(pooled.get(name)) else ""
         ends = f"{one.interval.low:.4g} – {one.interval.high:.4g}"
         table.append([name, number(one.mean), number(one.deviation), ends, together])
     print_table(["", "mean of folds", "deviation", "95 % interval", "out of fold"], table)
     print(
         f"{len(results)} folds; the interval is widened for the training samples that folds share (Nadeau and Bengio)."
     )
+    if any(one.interval is not None and one.interval.without_width for one in summary.values()):
+        print_wrapped(WITHOUT_WIDTH)

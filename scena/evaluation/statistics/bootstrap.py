@@ -72,13 +72,15 @@ def result_intervals(
 
 
 def numbers(results: Results) -> dict[str, float]:
-    """The results that are numbers."""
-    numeric = (int, float, np.integer, np.floating)
-    return {
-        name: float(value)
-        for name, value in results.items()
-        if isinstance(value, numeric) and not isinstance(value, bool | np.bool_)
-    }
+    """The results that are numbers, those of numpy, Keras and other libraries too; yes and no are none."""
+    return {name: float(value) for name, value in results.items() if is_number(value)}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a result is a number."""
+    if isinstance(value, bool | str | bytes | dict | list | tuple) or np.ndim(value):
+        return False
+    return np.asarray(value).dtype.kind in "iuf"
 
 
 def _percentiles(value: float, drawn: Values) -> Interval:

@@ -93,6 +93,11 @@ def _claim(primary: Comparison, mode: str | None, runs: tuple[int, int]) -> str:
             f"On these {test.n} samples, the runs of A have a {relation} {name} than those of B ({shown}){better}; with a single run on "
             "one side, nothing can be said about other seeds."
         )
+    if seeds.without_width:
+        return (
+            f"On these {test.n} samples, the runs of A have a {relation} {name} than those of B ({shown}), but on each side all runs "
+            "have the same value, so how much seeds vary is not known. Claim no difference in training."
+        )
     if not seeds.excludes(0):
         return (
             f"On these {test.n} samples, the runs of A have a {relation} {name} than those of B ({shown}), but seeds vary as much: "

@@ -3,9 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 LEVEL = 0.95
 """The confidence of every interval that Scena prints."""
+WITHOUT_WIDTH = (
+    "An interval without width comes from equal values. It does not mean certainty: other runs and samples may differ."
+)
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,11 @@ class Interval:
     value: float
     low: float
     high: float
+
+    @property
+    def without_width(self) -> bool:
+        """Whether all values were equal, which says nothing about how far others would lie from them."""
+        return self.low == self.high
 
     def excludes(self, value: float) -> bool:
         """Whether a value lies outside."""
@@ -72,13 +81,14 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Interval:
     parts = one.deviation**2 / one.n, two.deviation**2 / two.n
     error = math.sqrt(sum(parts))
     found = one.mean - two.mean
-    if not error:
+    if not error:  # equal values on each side: the spread is not known
         return Interval(found, found, found)
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / (one.n - 1) + parts[1] ** 2 / (two.n - 1))
     half = t_quantile(0.5 + LEVEL / 2, freedom) * error
     return Interval(found, found - half, found + half)
 
 
+@cache
 def t_quantile(probability: float, freedom: float) -> float:
     """The quantile of Student's t distribution, for probabilities from 0.5."""
     high = 1.0

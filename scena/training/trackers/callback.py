@@ -14,7 +14,7 @@ from scena.training.callbacks.base import Kind, Tracker
 from scena.training.callbacks.history import HistoryWriter
 from scena.training.directory import read_resumes, run_identity
 from scena.training.trackers.media import kind_of_data, store_data
-from scena.training.trackers.params import JournalParams, services_of
+from scena.training.trackers.params import JournalParams, TrackerServiceParams, services_of
 from scena.training.trackers.process import SenderProcess
 from scena.training.trackers.recorder import Recorder
 from scena.training.trackers.sender import SenderStatus
@@ -92,6 +92,7 @@ class JournalTracker(Tracker):
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         super().on_epoch_end(epoch, logs)
         self._record_data()
+        self._replace_killed_senders()
         for sender in self._senders:
             self._tell(sender.name, sender.status())
 
@@ -114,6 +115,7 @@ class JournalTracker(Tracker):
         self._recorder.end()
         if not self._senders:
             self._start_senders()
+        self._replace_killed_senders()
         for sender in self._senders:
             self._tell_end(sender.name, sender.finish(WAIT))
 
@@ -140,8 +142,22 @@ class JournalTracker(Tracker):
         return own
 
     def _start_senders(self) -> None:
-        for name, params in services_of(list(self.settings.services)).items():
-            self._senders.append(SenderProcess(self.run.directory, name, params, noted_imports()))
+        services = services_of(list(self.settings.services))
+        self._senders = [self._sender(name, params) for name, params in services.items()]
+
+    def _replace_killed_senders(self) -> None:
+        """Starts those again that were killed, for example by a system without memory; one that has given up stays as it is."""
+        services = services_of(list(self.settings.services))
+        for number, sender in enumerate(self._senders):
+            if sender.died():
+                logger.warning(
+                    "The process that sends to the tracker %s was killed; another one continues.", sender.name
+                )
+                sender.finish(0)
+                self._senders[number] = self._sender(sender.name, services[sender.name])
+
+    def _sender(self, name: str, params: TrackerServiceParams) -> SenderProcess:
+        return SenderProcess(self.run.directory, name, params, noted_imports())
 
     def _wake(self) -> None:
         for sender in self._senders:

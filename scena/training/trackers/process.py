@@ -14,7 +14,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,6 +71,10 @@ class SenderProcess:
         """Whether the process is there."""
         return self._process.poll() is None
 
+    def died(self) -> bool:
+        """Whether it was killed, so another one may do better."""
+        return (self._process.poll() or 0) < 0
+
     def finish(self, seconds: float) -> SenderStatus:
         """Lets it send the rest, and waits for that unless the service cannot be reached; the process may outlive this one."""
         assert self._process.stdin is not None
@@ -79,7 +83,12 @@ class SenderProcess:
         while self.running() and time.monotonic() < until and not self.status().problem:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)
-        return self.status()
+        status, code = self.status(), self._process.poll()
+        if (
+            code != 0 and not status.problem
+        ):  # what it wrote last, or an older one that had not ended, is no longer true
+            return SenderStatus(-1, "" if code is None else f"the process that sends ended with status {code}")
+        return status
 
 
 def status_file(directory: Path, name: str) -> Path:
@@ -96,19 +105,17 @@ def read_status(path: Path) -> SenderStatus:
 
 
 @contextmanager
-def only_sender(directory: Path, name: str, seconds: float) -> Iterator[bool]:
-    """Waits until no other process sends to this service; yields False if one still does after these seconds."""
+def only_sender(directory: Path, name: str, wait: Callable[[float], bool]) -> Iterator[bool]:
+    """Waits until no other process sends to this service; yields False if one still does when `wait`, given seconds, returns False."""
     handle = os.open(directory / TRACKING / f".{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    until = time.monotonic() + seconds
     try:
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() >= until:
+                if not wait(0.2):
                     yield False
                     return
-                time.sleep(0.2)
             else:
                 yield True
                 return
@@ -131,14 +138,15 @@ def main(directory: Path, name: str, imports: list[str]) -> int:
     report = Report(status_file(directory, name))
     try:
         params = stored_services(msgspec.json.decode((directory / PARAMS_FILE).read_bytes()))[name]
-        with only_sender(directory, name, 2 * LAST_ATTEMPTS) as alone:
+        training = Training()
+        with only_sender(directory, name, training.go_on) as alone:
             if not alone:
                 raise ServiceError("Another process sends to it.")
             sender = create_sender(directory, name, params)
-            done = send_until(sender, Training().go_on, report)
+            done = send_until(sender, training.go_on, report)
             sender.service.close()
     except Exception as error:
-        logger.exception("The sender ends.")
+        logger.error("The sender ends: %s", error, exc_info=not isinstance(error, ServiceError))
         report(SenderStatus(-1, reason(error), True))
         return 1
     return 0 if done else 75

@@ -3,11 +3,12 @@
 import math
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import scipy.stats
 
-from scena.evaluation.statistics.bootstrap import mean_intervals, resamples, result_intervals
+from scena.evaluation.statistics.bootstrap import mean_intervals, numbers, resamples, result_intervals
 from scena.evaluation.statistics.paired import mcnemar, paired_bootstrap
 
 RNG = np.random.default_rng(5)
@@ -39,6 +40,39 @@ def test_a_result_that_some_resamples_do_not_have_gets_no_interval() -> None:
 
     intervals, without = result_intervals(evaluate, 20, 60)
     assert list(intervals) == ["share"] and without == ["recall of a rare class"]
+
+
+def test_numbers_of_any_library_are_numbers() -> None:
+    given = {
+        "float32": np.float32(0.5),
+        "int64": np.int64(3),
+        "0-d": np.array(0.25),
+        "float": 1.0,
+        "keras": keras.ops.sum([1.0, 2.0]),
+    }
+    others = {
+        "yes": True,
+        "no": np.bool_(False),
+        "text": "1",
+        "list": [1, 2],
+        "array": np.ones(1),
+        "none": None,
+        "dict": {},
+    }
+    assert numbers({**given, **others}) == {"float32": 0.5, "int64": 3, "0-d": 0.25, "float": 1, "keras": 3}
+
+
+def test_random_pairs_are_tested_as_by_scipy() -> None:
+    rng = np.random.default_rng(6)
+    for case in range(4):
+        count = int(rng.integers(30, 120))
+        first, second = rng.gamma(2, size=(2, count)) * 10.0 ** rng.integers(-4, 5) + rng.normal(0, 0.1 * (case % 3))
+        found = paired_bootstrap(first, second, 1000, seed=case)
+        expected = scipy.stats.bootstrap((first - second,), np.mean, n_resamples=1000, method="percentile", rng=case)
+        width = found.difference.high - found.difference.low
+        low, high = expected.confidence_interval
+        assert (found.difference.low, found.difference.high) == pytest.approx((low, high), abs=0.12 * width)
+        assert found.p == pytest.approx(scipy.stats.ttest_rel(first, second).pvalue, abs=0.05)
 
 
 def test_a_resample_depends_on_seed_and_number_only() -> None:
