@@ -41,9 +41,13 @@ def assign_folds(
         sizes = np.bincount(classes)
         rarest = int(sizes.argmin())
         if sizes[rarest] < folds:
+            size = f"{sizes[rarest]} sample{'s' if sizes[rarest] > 1 else ''}"
+            remedy = f"Take at most {sizes[rarest]} folds, merge" if sizes[rarest] > 1 else "Merge"
+            if sizes[rarest] == 1 and len(names) > count / 2:
+                remedy = "Numbers to predict are no classes: stratify by another value, merge"
             raise DataError(
-                f"The class {names[rarest]!r} has {sizes[rarest]} samples, fewer than the {folds} folds: some would be tested without it. "
-                f"Take at most {sizes[rarest]} folds, merge classes, or do not stratify."
+                f"The class {names[rarest]!r} has {size}, fewer than the {folds} folds: some would be tested without it. "
+                f"{remedy} classes, or do not stratify."
             )
     if groups is None:
         return _dealt(classes, folds, rng)

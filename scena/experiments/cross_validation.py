@@ -56,6 +56,8 @@ class CrossValidation:
         described |= {"number of folds": folds, "repeats": repeats}
         output.mkdir(parents=True, exist_ok=True)
         self.file = (output / FOLDS_FILE).absolute()
+        if not (output / RUNS).exists():  # nothing depends on the folds of a dry run
+            self.file.unlink(missing_ok=True)
         self.digest = write_folds(self.file, self.assigned, described)
         self.folds = [
             Fold(f"repeat-{repeat + 1}-fold-{number + 1}" if repeats > 1 else f"fold-{number + 1}", repeat, number)

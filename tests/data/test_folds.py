@@ -136,5 +136,9 @@ def test_too_few_samples_members_or_groups_are_refused() -> None:
         assign_folds(2, 3, [0])
     with pytest.raises(DataError, match=r"The class 'rare' has 2 samples, fewer than the 3 folds.* at most 2 folds"):
         assign_folds(9, 3, [0], strata=["often"] * 7 + ["rare"] * 2)
+    with pytest.raises(DataError, match=r"'rare' has 1 sample, .* without it. Merge classes, or do not stratify."):
+        assign_folds(9, 3, [0], strata=["often"] * 8 + ["rare"])
+    with pytest.raises(DataError, match=r"Numbers to predict are no classes: stratify by another value"):
+        assign_folds(9, 3, [0], strata=[number / 7 for number in range(9)])
     with pytest.raises(DataError, match="3 folds need at least as many groups; there are 2"):
         assign_folds(9, 3, [0], groups=[1] * 5 + [2] * 4)

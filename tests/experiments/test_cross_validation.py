@@ -1,7 +1,10 @@
 """`scena cv` on real trainings: folds, out-of-fold predictions, the ensemble, and what it refuses."""
 
 import json
+import math
+import random
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -27,10 +30,11 @@ from scena.data.sources.params import (
 from scena.errors import DataError, ExperimentError, ScenarioError, TrainingError
 from scena.evaluation.dump import read_dump
 from scena.experiments.cross_validation import CrossValidation, values_at
+from scena.experiments.stored_run import read_history
 from scena.scenario.ensemble import members
 from scena.training.prepare import check_fold
 from tests.data.image.pictures import class_folders
-from tests.experiments.program import ROOT
+from tests.experiments.program import ROOT, scena, start
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 from tests.zygote import Zygote
@@ -107,6 +111,33 @@ def test_the_same_command_repeats_no_run(done: tuple[Path, str], zygote: Zygote)
     logs = {path: path.read_bytes() for path in (output / "logs").iterdir()}
     assert cv(zygote, output.parents[1]) == text
     assert {path: path.read_bytes() for path in (output / "logs").iterdir()} == logs
+
+
+@pytest.mark.long
+def test_a_killed_cross_validation_ends_with_the_same_results(done: tuple[Path, str], tmp_path: Path) -> None:
+    """SIGKILL of the command while its folds train, at several moments; its trainings end with it and are resumed."""
+    chance, kills, output = random.Random(3), 0, tmp_path / "cv" / "toy"
+    for _ in range(6):
+        process = start(COMMAND, tmp_path)
+        until = time.monotonic() + chance.uniform(2, 40)
+        while process.poll() is None and time.monotonic() < until and not (output / "ensemble").exists():
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.communicate()
+    ended = scena(COMMAND, tmp_path)
+    print(f"{kills} kills")
+    assert kills >= 2 and ended.stdout == done[1]
+    for name in ("folds.json", "results.json"):
+        assert (output / name).read_bytes() == (done[0] / name).read_bytes()
+    found, expected = ([sample for _, _, sample in read_dump(one / "out_of_fold.jsonl")] for one in (output, done[0]))
+    assert repr(found) == repr(expected)
+    for fold in ("fold-1", "fold-2"):
+        rows = [read_history(one / "runs" / fold) for one in (output, done[0])]
+        for row in (*rows[0], *rows[1]):
+            del row["seconds"]
+        assert rows[0] == rows[1]
 
 
 def test_another_cross_validation_needs_another_folder(
@@ -255,9 +286,38 @@ def test_validation_data_that_is_in_the_folds_may_not_choose_the_best_epoch(
     assert main(["cv", "tests.toy", "--trainer.output_dir", "x"]) == 2
 
 
+def test_validation_data_in_another_order_is_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tests.toy.data.Halves.__init__", _backwards_in_validation)
+    assert main(["cv", "tests.toy", "--folds", "2", "--dry_run"]) == 0
+    error = " ".join(capsys.readouterr().err.split())
+    assert "If they are the same, tested samples choose the best epoch, and all results are too good" in error
+    assert "(Halves), whose first samples have equals in the folds." in error
+    assert main(["cv", "tests.toy", "--folds", "3", "--dry_run"]) == 0  # a dry run decides nothing
+
+
+def _backwards_in_validation(self: Any, params: HalvesParams, mode: PipelineMode) -> None:
+    _same_in_each_mode(self, params, mode)
+    if mode != PipelineMode.TRAINING:
+        self.numbers = self.numbers[::-1]
+
+
 def _same_in_each_mode(self: Any, params: HalvesParams, mode: PipelineMode) -> None:
     self.params, self.mode = params, mode
     self.numbers = np.random.default_rng(1).normal(size=(params.count, 8)).astype("float32")
+
+
+def test_results_of_folds_are_summed_up_whatever_library_they_come_from(folds: CrossValidation) -> None:
+    results = {
+        fold.name: {"f1": np.float32(0.5), "auc": np.array(0.25), "n": number, "note": "x", "ok": True, "nan": math.nan}
+        for number, fold in enumerate(folds.folds)
+    }
+    results[folds.folds[0].name]["rare"] = 1.0
+    found = folds.summary(results)
+    assert list(found) == ["f1", "auc", "n", "nan"] and (found["f1"].mean, found["n"].mean) == (0.5, 2.5)
+    assert math.isnan(found["nan"].mean) and found["auc"].half_width == 0
 
 
 def test_fold_sources_keep_strata_and_order(folds: CrossValidation) -> None:

@@ -142,7 +142,7 @@ def test_kills_with_a_server_that_is_stopped_and_started(
         send=up,
     )
     first, linked = (server.tags(identity), server.tags(f"{identity}-1"))
-    assert linked["scena.continues"] == identity and linked["scena.from_step"] > OLDER
+    assert linked["scena.continues"] == identity and int(linked["scena.from_step"]) > int(OLDER)
     assert linked["mlflow.parentRunId"] == first["run"] and linked["status"] == first["status"] == "FINISHED"
 
 

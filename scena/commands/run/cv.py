@@ -5,7 +5,7 @@ import json
 import sys
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from scena.backends.params import DeviceParams
 from scena.commands.command import ScenarioCommand, TrainingOptions
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scena.experiments.cross_validation import CrossValidation, Fold
 
 POOLED = "all folds together"
+CHECKED, SEARCHED = 20, 1000
+"""How many samples of the validation data are looked for in the folds, and among how many."""
 
 
 class CvOptions(TrainingOptions, SlotOptions):
@@ -119,11 +121,19 @@ class Cv(ScenarioCommand):
         if self.options.last or source is None or not self.trainer.export_best:
             return "is not chosen; the last model of each run is tested"
         kind = type(source).__name__.removesuffix("Params")
-        if _is_same(source, validation.source):
+        shared = _shared_samples(source, validation.source)
+        if shared == "same":
             raise ParamsError(
                 f"the validation data ({kind}) is the data of the folds, so tested samples would choose the best epoch. Test the last "
                 "model instead (--last), or name other validation data (--val.…)"
             )
+        if shared == "alike":
+            print(
+                f"The first samples of the validation data ({kind}) all have equals in the folds. If they are the same, tested samples "
+                "choose the best epoch, and all results are too good: test the last model instead (--last), or name other validation data.",
+                file=sys.stderr,
+            )
+            return f"is chosen on the scenario's validation data ({kind}), whose first samples have equals in the folds"
         return f"is chosen on the scenario's validation data ({kind}), which is in no fold"
 
     def _finish(self, validation: "CrossValidation", output: Path, chosen: str) -> int:
@@ -255,27 +265,39 @@ def _in_order(validation: "CrossValidation", folds: "list[Fold]", predicted: dic
     return [by_index[index] for index in sorted(by_index)]
 
 
-def _is_same(validation: Any, pool: Any) -> bool:
-    """Whether validation data holds the samples of the folds: the first samples of both are compared."""
+def _shared_samples(validation: Any, pool: Any) -> Literal["same", "alike", ""]:
+    """Whether validation data begins with the samples of the folds, or with samples that are among the first of them."""
     from scena.data.generator import as_generator, has_random_access
     from scena.data.params import PipelineMode
     from scena.data.sources.fold import open_pool
 
     checked, all_samples = as_generator(validation, PipelineMode.EVALUATION), open_pool(pool)
     if not has_random_access(checked):
-        return False
+        return ""
     there: Any = checked
-    count = min(len(there), len(all_samples), 20)
-    return count > 0 and all(_digest(there[index]) == _digest(all_samples[index]) for index in range(count))
+    samples = [there[index] for index in range(min(len(there), CHECKED))]
+    if not samples:
+        return ""
+    first = [all_samples[index] for index in range(min(len(samples), len(all_samples)))]
+    if all(_digest(one, one.meta) == _digest(other, other.meta) for one, other in zip(samples, first, strict=False)):
+        return "same"
+    # another order, or a copy of the file: what they are called may differ then
+    left = {_digest(sample) for sample in samples}
+    for index in range(min(len(all_samples), SEARCHED)):
+        left.discard(_digest(all_samples[index]))
+        if not left:
+            return "alike"
+    return ""
 
 
-def _digest(sample: Any) -> str:
+def _digest(sample: Any, meta: Any = None) -> str:
     from scena.evaluation.dump import DumpError, to_json
 
+    content = [sample.inputs, sample.targets, meta]
     try:
-        return hashlib.sha256(json.dumps(to_json([sample.inputs, sample.targets, sample.meta])).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(to_json(content)).encode()).hexdigest()
     except DumpError:
-        return repr([sample.inputs, sample.targets, sample.meta])
+        return repr(content)
 
 
 def _print(
@@ -297,6 +319,10 @@ def _print(
         ends = f"{one.interval.low:.4g} – {one.interval.high:.4g}"
         table.append([name, number(one.mean), number(one.deviation), ends, together])
     print_table(["", "mean of folds", "deviation", "95 % interval", "out of fold"], table)
+    if some := dict.fromkeys(
+        name for one in results.values() for name, value in one.items() if is_number(value) and name not in summary
+    ):
+        print_wrapped(f"Only some folds have: {', '.join(some)}.")
     print(
         f"{len(results)} folds; the interval is widened for the training samples that folds share (Nadeau and Bengio)."
     )
