@@ -14,6 +14,7 @@ SETTING = "SCENA_FAULT"
 INTERRUPT_SECONDS = 0.02
 _seed = os.environ.get(SETTING, "")
 _draws: dict[str, random.Random] = {}
+_happened: dict[str, int] = {}
 
 
 def _draw(name: str) -> random.Random:
@@ -31,8 +32,15 @@ def smaller(name: str, value: int) -> int:
 
 
 def happens(name: str, one_in: int) -> bool:
-    """Whether a rare event happens now: about once in `one_in` calls, never without the setting."""
-    return bool(_seed) and _draw(name).randrange(one_in) == 0
+    """Whether a rare event happens now; never without the setting.
+
+    The first one comes after about `one_in` calls. Each one makes the next rarer, so that n calls bring about sqrt(2 n / one_in) of them
+    and a training of thousands of steps still ends.
+    """
+    if not _seed or _draw(name).randrange(one_in * (1 + _happened.get(name, 0))):
+        return False
+    _happened[name] = _happened.get(name, 0) + 1
+    return True
 
 
 def interrupt_calls() -> None:
