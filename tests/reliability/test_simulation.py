@@ -4,13 +4,18 @@ from collections import Counter
 
 import pytest
 
-from tests.reliability.simulation import experiments, serving
+from tests.reliability.simulation import experiments, searching, serving
 from tests.reliability.simulation.world import StuckError, World
 
 
 def test_runs_are_never_run_twice_nor_lost() -> None:
     counts = sum((experiments.simulate(seed) for seed in range(100)), Counter[str]())
     assert min(counts[key] for key in ("deaths", "stopped", "two drivers")) > 5
+
+
+def test_trials_are_never_run_twice_nor_lost() -> None:
+    counts = sum((searching.simulate(seed) for seed in range(60)), Counter[str]())
+    assert min(counts[key] for key in ("deaths", "stopped", "two drivers", "complete", "fail")) > 5
 
 
 def test_every_client_gets_its_answer() -> None:

@@ -47,6 +47,9 @@ class RunningTrial:
     trial: Any
     chosen: dict[str, Value]
     directory: Path
+    lock: int | None = None
+    """Held until its end is in the study: its process lets go of it earlier, when another search would still find the trial open. None
+    for one of several seeds, for which `SeededTrial` holds it."""
     values: dict[int, float] = field(default_factory=dict)
     """Epoch -> value, as reported to the study."""
     pruned: bool = False
@@ -56,6 +59,12 @@ class RunningTrial:
     """The seed of this run, if the trial has several."""
     unread: bytes = b""
     """The beginning of a report whose end has not arrived yet."""
+
+    def release(self) -> None:
+        """Lets go of its lock."""
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
 
 
 class Search:
@@ -115,11 +124,11 @@ class Search:
 
     def next_job(self, slot: Slot) -> Job | None:
         """A trial that was left unfinished, or a new one."""
-        from optuna.trial import Trial, TrialState
+        from optuna.trial import Trial
 
         for seeded in self._seeded.values():
             if seeded.left:
-                return self._job(seeded.trial, os.dup(seeded.lock), seeded.left.pop(0))
+                return self._job(seeded.trial, seeded.lock, seeded.left.pop(0))
         for frozen in list(self._unfinished):
             if (lock := self.registry.lock(_name(frozen.number))) is None:
                 if frozen.number not in self._logged:
@@ -127,24 +136,31 @@ class Search:
                     logger.warning("Trial %d: waiting for its earlier process, which still runs", frozen.number)
                 continue  # its process still runs, or another search in this folder works on it
             self._unfinished.remove(frozen)
-            if self.study.get_trials(deepcopy=False)[frozen.number].state.name == "RUNNING":
-                if (job := self._first_job(Trial(self.study, frozen._trial_id), lock)) is not None:
-                    return job
-                continue
-            os.close(lock)
+            if (job := self._first_job(Trial(self.study, frozen._trial_id), lock)) is not None:
+                return job
         while self._has_more():
             trial = self.study.ask()
-            if trial.number >= self.trials:  # another machine has asked for the last one at the same moment
-                trial.set_user_attr("error", "one more than requested")
-                self.study.tell(trial.number, state=TrialState.FAIL)
-                return None
             lock = self.registry.lock(_name(trial.number))
             if lock is not None and (job := self._first_job(trial, lock)) is not None:
                 return job
         return None
 
     def _first_job(self, trial: Any, lock: int) -> Job | None:
-        """The job of a trial, or of the first of its seeds that is not done; None if all are, as after a kill."""
+        """The job of a trial, or of the first of its seeds that is not done.
+
+        None if there is nothing to do: all seeds are done, as after a kill; another search has ended the trial; or it is one too many.
+        """
+        from optuna.trial import TrialState
+
+        stored = self.study.get_trials(deepcopy=False)[trial.number]
+        # another search may have asked for the last one at the same moment; one of both died, or not
+        surplus = trial.number >= self.trials and DIRECTORY not in stored.user_attrs
+        if surplus and not stored.state.is_finished():
+            trial.set_user_attr("error", "one more than requested")
+            self.study.tell(trial.number, state=TrialState.FAIL)
+        if surplus or stored.state.is_finished():
+            os.close(lock)
+            return None
         if not self.seeds:
             return self._job(trial, lock)
         seeded = self._seeded[trial.number] = SeededTrial(trial, lock, [])
@@ -160,7 +176,7 @@ class Search:
         if not seeded.left:
             self._end_seeded(seeded)
             return None
-        return self._job(trial, os.dup(lock), seeded.left.pop(0))
+        return self._job(trial, lock, seeded.left.pop(0))
 
     def waits(self) -> bool:
         """Whether earlier processes of some trials have not ended yet."""
@@ -180,13 +196,15 @@ class Search:
         frozen = self.study.trials[trial.number]
         known = dict(frozen.intermediate_values) if seed is None else {}
         pruned = bool(frozen.user_attrs.get(PRUNED))
-        self.running[name] = RunningTrial(trial, chosen, directory, known, pruned, seed=seed)
+        self.running[name] = RunningTrial(
+            trial, chosen, directory, lock if seed is None else None, known, pruned, seed=seed
+        )
         own = [f"--trainer.random_seed={seed}"] if seed is not None else []
         words = [*self.command, *self.space.words(chosen), *own, f"--trainer.output_dir={directory}"]
         command = resolve(resume_words(words, directory), self.python)
         log = self.output / LOGS / f"{name}.log"
         note_command(log, command)
-        job = Job(name, command, log, {"SCENA_RUN_ID": name}, False, [lock])
+        job = Job(name, command, log, {"SCENA_RUN_ID": name}, False, [os.dup(lock)])
         if self.make_channel is not None:
             job.channel, address, inherited = self.make_channel()
             job.inherited += inherited
@@ -209,6 +227,7 @@ class Search:
     def lost(self, running: Running) -> None:
         """Puts a trial back into the queue, to resume it on another node."""
         own = self.running.pop(running.job.key)
+        own.release()
         if own.seed is None:
             self._unfinished.append(self.study.trials[own.trial.number])
         elif own.trial.number in self._seeded:
@@ -240,6 +259,12 @@ class Search:
     def ended(self, running: Running, status: int) -> None:
         """Reports the result of a trial to the study; a stopped one stays open and is resumed next time."""
         own = self.running.pop(running.job.key)
+        try:
+            self._record(own, running, status)
+        finally:
+            own.release()
+
+    def _record(self, own: RunningTrial, running: Running, status: int) -> None:
         number = own.trial.number
         if own.seed is not None and number not in self._seeded:
             return  # the trial has failed with another seed
@@ -256,8 +281,8 @@ class Search:
                 f"failed with status {status}: {last_line(running.job.log)}" if status != 0 else "has reported no value"
             )
             own.trial.set_user_attr("error", how)
-            self._forget(number)
             self.study.tell(number, state=TrialState.FAIL)
+            self._forget(number)
             self.counts["failed"] += 1
             logger.error("Trial %d %s (see %s)", number, how, running.job.log)
         elif own.seed is not None:
@@ -280,8 +305,8 @@ class Search:
         number, values = seeded.trial.number, [seeded.values[seed] for seed in self.seeds]
         found = summarize(values)
         seeded.trial.set_user_attr(SEEDS, {str(seed): seeded.values[seed] for seed in self.seeds})
-        self._forget(number)
         self.study.tell(number, found.mean)
+        self._forget(number)
         self.counts["complete"] += 1
         spread = f" ± {found.deviation:.2g}" if found.deviation is not None else ""
         logger.info("Trial %d: %.6g%s over %d seeds", number, found.mean, spread, found.n)

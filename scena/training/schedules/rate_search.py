@@ -20,10 +20,10 @@ VALIDATIONS = 4
 """In each training, at equal distances."""
 SHORTEST = 10
 """Steps of the shortest training that shows anything; rounds that would be shorter are skipped."""
-EQUAL = 0.1
-"""Losses that differ by this share are equal, since another seed changes them as much: the middle one of these rates is suggested. The
-share is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a large constant part or is
-negative."""
+EQUAL = 0.15
+"""Losses that differ by this share are equal: another seed, and what is left of the training, change them as much. The middle one of
+these rates is suggested. The share is that of the lowest loss, or of what training has gained if that is less, as with a loss that has a
+large constant part or is negative."""
 PLATEAU = 2
 """Rates on either side of the best one that are asked whether they are equal: where all are, asking on would take twice the budget."""
 NOTHING = 0.001

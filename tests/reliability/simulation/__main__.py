@@ -9,7 +9,7 @@ import logging
 import time
 from collections import Counter
 
-SHARES = {"experiments": 0.5, "serving": 0.5}
+SHARES = {"experiments": 0.4, "searching": 0.2, "serving": 0.4}
 
 
 def main() -> int:
