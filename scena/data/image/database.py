@@ -18,6 +18,7 @@ from scena.data.params import (
     SequentialProcessorPipelineParams,
 )
 from scena.data.pipeline import DataPipeline
+from scena.data.sources.params import SplitSourceParams
 from scena.data.spec import ArraySpec
 from scena.data.stages.context import PipelineContext
 
@@ -50,7 +51,12 @@ class ImageData(DataBase[P]):
 
     def create_pipeline(self, mode: PipelineMode, pipeline_params: DataPipelineParams, source: Any, *,
                         seed: int = 0) -> DataPipeline:  # fmt: skip
-        """As `DataBase` makes it; the `split` of the pipeline takes precedence over that of the source."""
+        """As `DataBase` makes it; the `split` of the pipeline takes precedence over that of the source, and labels go by the names of the
+        classes if the parameters have `class_names`.
+        """
+        names = list(getattr(self.params, "class_names", []))
+        if names and mode.has_targets and isinstance(source, SplitSourceParams):
+            source = source.replace(model_classes=names)
         split = getattr(pipeline_params, "split", None)
         if split is not None and "split" in getattr(type(source), "__params__", {}):
             source = source.replace(split=split)

@@ -16,6 +16,9 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
     split: str | None = param(None, help=SPLIT_HELP)
     split_seed: int = param(0, ge=0, lt=2**32, help="seed of that tenth")
     sides: list[str] = param([], hidden=True, help="in a training: what it and its validation read of which data set")
+    model_classes: list[str] = param(
+        [], hidden=True, help="the classes of the model, by whose names labels are numbered"
+    )
 
     def shared(self, mode: PipelineMode, train: str | None, validation: str | None) -> Self:
         """One side of a training, which knows what both sides read."""
@@ -52,7 +55,7 @@ class SplitSourceParams(DataGeneratorParams, abstract=True):
         return bool(self.sides) and self.sides[2] != self._identity()
 
     def _identity(self) -> str:
-        return complete_repr(self.replace(split=None, split_seed=0, sides=[]))
+        return complete_repr(self.replace(split=None, split_seed=0, sides=[], model_classes=[]))
 
 
 class NamedDataSetParams(SplitSourceParams, builds=".named:NamedDataSet"):

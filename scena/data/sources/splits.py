@@ -214,6 +214,35 @@ def _bound(text: str | None, count: int, default: int) -> int:
     return min(max(value + count if value < 0 else value, 0), count)
 
 
+def label_numbers(classes: Sequence[str] | None, known: Sequence[str], title: str) -> list[int] | None:
+    """For each class of a data set its number in a model, found by name; None if labels stay as they are.
+
+    Raises:
+        DataError: the model does not know a class.
+    """
+    if not classes or not known or list(classes) == list(known) or _are_numbers(classes) or _are_numbers(known):
+        return None
+    unknown = [name for name in classes if name not in known]
+    if not unknown:
+        tell_once(
+            f"{title} has {len(classes)} of the {len(known)} classes of the model, or another order: labels go by name."
+        )
+        return [known.index(name) for name in classes]
+    theirs, ours = (", ".join(names[:6]) + (", …" if len(names) > 6 else "") for names in (list(classes), list(known)))
+    if len(unknown) == len(classes) == len(known):
+        text = f"{title} has no class of the model's names: {theirs} are taken for {ours}, in this order."
+        tell_once(text, logging.WARNING)
+        return None
+    raise DataError(
+        f"{title} has the class {unknown[0]!r}, which the model was not trained on. It has {theirs}; the model knows {ours}."
+    )
+
+
+def _are_numbers(names: Sequence[str]) -> bool:
+    """Whether classes have no names of their own."""
+    return list(names) == [str(number) for number in range(len(names))]
+
+
 P = TypeVar("P", bound=SplitSourceParams)
 
 
@@ -223,6 +252,7 @@ class SplitSource(RandomAccessGenerator[P]):
     Attributes:
         classes: the names of the classes, where they are known.
         counts: the number of samples of each split of the data set.
+        label_numbers: what each label is in a model with other classes; None: the same.
     """
 
     def __init__(self, params: P, mode: PipelineMode) -> None:
@@ -232,6 +262,7 @@ class SplitSource(RandomAccessGenerator[P]):
         splits = Splits(self.counts, params.split_seed, self.title(), self.labels)
         self._parts: list[Part] = splits.choose(params.split, mode, params.known_sides(), params.is_other_data)
         self._ends = np.cumsum([len(indices) for _, indices in self._parts])
+        self.label_numbers = label_numbers(self.classes, params.model_classes, self.title())
 
     @abstractmethod
     def open(self) -> dict[str, int]:
@@ -271,4 +302,7 @@ class SplitSource(RandomAccessGenerator[P]):
         return split, int(indices[index - (int(self._ends[number - 1]) if number else 0)])
 
     def __getitem__(self, index: int) -> Sample:
-        return self.read(*self.locate(index))
+        sample = self.read(*self.locate(index))
+        if self.label_numbers is None or not isinstance(sample.targets, dict) or "label" not in sample.targets:
+            return sample
+        return sample.new_targets({**sample.targets, "label": self.label_numbers[int(sample.targets["label"])]})

@@ -199,7 +199,10 @@ class TensorEngine(Engine):
         parsed = tf.io.parse_example(chunk["record"], features)
         rest = {name: value for name, value in chunk.items() if name != "record"}
         named = {"name": parsed["name"]} if "name" in parsed else {}
-        return {**rest, **named, "image": parsed[params.image_key], "label": parsed[params.label_key]}
+        label, numbers = parsed[params.label_key], self.source.label_numbers
+        if numbers is not None:
+            label = tf.gather(tf.constant(numbers, tf.int64), label)
+        return {**rest, **named, "image": parsed[params.image_key], "label": label}
 
     def _made(self, element: Any) -> Any:
         """A sample of the batch: decoded (only the part that is needed), and changed by what runs on each image."""

@@ -1,5 +1,6 @@
 """The scenario `classification`: any network of the zoo on any images."""
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scena.data.params import PipelineMode
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from scena.model.built import BuiltModel
     from scena.training.trainer import Trainer
 
+logger = logging.getLogger(__name__)
+
 
 class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, ClassificationPipelines]):
     """Image classification with a network of the zoo (`scena zoo` lists them)."""
@@ -29,7 +32,7 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
         """A trainer whose number of classes, and their names, are those of the data set, unless they are set."""
         cls.check_params(params)
         source: Any = params.gen.train_gen().create(PipelineMode.TRAINING)
-        names = list(source.classes or [])
+        names = _names_of(source, params.scenario.data.class_names)
         network = params.scenario.model.network
         if not network.num_classes and not names:
             raise ScenarioError(f"{source.title()} does not say how many classes it has; give --model.num_classes.")
@@ -63,6 +66,19 @@ class ClassificationScenario(ScenarioBase[ClassificationScenarioParams, Classifi
 
     def evaluator_kwargs(self, data: Any) -> dict[str, Any]:
         return {"names": data.params.class_names}
+
+
+def _names_of(source: Any, stored: list[str]) -> list[str]:
+    """The names of the classes: those of the data set, or of a run that is resumed and had classes that are gone."""
+    names = list(source.classes or [])
+    if stored and names != stored:
+        if set(names) < set(stored):
+            return stored
+        logger.warning(
+            "%s has the classes %s, and the parameters were stored for %s; labels are numbered as in the former.",
+            source.title(), ", ".join(names[:10]), ", ".join(stored[:10]),
+        )  # fmt: skip
+    return names
 
 
 def _max_momentum(samples: int, params: TrainerParams[ClassificationScenarioParams, ClassificationPipelines]) -> float:

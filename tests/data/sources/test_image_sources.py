@@ -297,6 +297,28 @@ def test_a_cache_knows_when_files_of_images_change(tmp_path: Path) -> None:
     assert len(sources[0].create(TRAINING).fingerprint()) == 4
 
 
+def test_labels_go_by_the_names_of_the_classes_of_a_model(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "scena.data")
+    root = class_folders(tmp_path / "test", {"rose": 3, "tulip": 2})
+    write_images(WriteImagesParams(output=tmp_path, name="set", images=root))
+    files, records = ImageFilesParams(images=root, split="all"), ImageRecordsParams(records=tmp_path / "set")
+
+    def labels(source: Any, *known: str) -> list[int]:
+        opened = source.replace(model_classes=list(known)).create(TRAINING)
+        return sorted(int(opened[index].targets["label"]) for index in range(len(opened)))
+
+    assert labels(files, "daisy", "rose", "tulip") == [1, 1, 1, 2, 2]
+    assert set(labels(records, "tulip", "daisy", "rose")) == {0, 2}
+    assert "test has 2 of the 3 classes of the model, or another order: labels go by name." in caplog.text
+    assert labels(files, "rose", "tulip") == labels(files) == labels(files, "0", "1", "2") == [0, 0, 0, 1, 1]
+    with pytest.raises(
+        DataError, match=r"test has the class 'tulip', which the model was not trained on. It has rose, tulip;"
+    ):
+        labels(files, "daisy", "rose")
+    assert labels(files, "Rosen", "Tulpen") == [0, 0, 0, 1, 1]
+    assert "no class of the model's names: rose, tulip are taken for Rosen, Tulpen" in caplog.text
+
+
 def test_embedded_digits_by_name() -> None:
     source = NamedDataSetParams(dataset="digits").create(TRAINING)
     assert (len(source), source.classes) == (3600, [str(i) for i in range(10)])

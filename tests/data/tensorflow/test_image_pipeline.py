@@ -42,7 +42,8 @@ def batches(folder: Path, count: int, engine: str, cursor: Any = None, mode: Pip
             **options: Any) -> list[Any]:  # fmt: skip
     data = ImageData(ImageDataParams(image_shape=[24, 24, options.pop("channels", 3)]))
     params = ImagePipelineParams(batch_size=8, num_processes=options.pop("num_processes", 0), engine=engine, **options)
-    pipeline = data.create_pipeline(mode, params, ImageRecordsParams(records=folder), seed=11)
+    source = ImageRecordsParams(records=folder, model_classes=["tulip", "rose", "daisy"])
+    pipeline = data.create_pipeline(mode, params, source, seed=11)
     with pipeline.stream(cursor, repeat=True) as stream:
         return [next(stream) for _ in range(count)]
 
@@ -62,6 +63,7 @@ def test_both_engines_give_the_same_batches_over_epochs(folder: Path, name: str)
     ours = batches(folder, 10, "python", augment=augment)
     theirs = batches(folder, 10, "tf.data", augment=augment)
     assert {batch.epoch for batch in ours} == {0, 1}
+    assert {int(label) for batch in ours for label in batch.targets["label"]} == {1, 2}  # those of the model
     assert_equal(ours, theirs, 1e-4 * (5 if normalised else 255))
 
 

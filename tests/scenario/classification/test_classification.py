@@ -112,6 +112,15 @@ def test_models_that_normalize_differently_do_not_share_batches(
         assert main(["lav", *models, "--json", str(tmp_path / "results.json")]) == 0
         return [results["loss"] for results in json.loads((tmp_path / "results.json").read_text()).values()]
 
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few" / "red").symlink_to(pictures / "red")  # a test set without one of the classes
+    seen: list[int] = []
+    lav = ClassificationScenario.create_lav(paths[0])
+    lav.run(
+        ImageFilesParams(images=tmp_path / "few", split="all"), observer=lambda s: seen.append(int(s.targets["label"]))
+    )
+    assert seen == [1] * 12
+
     found = [losses(path)[0] for path in paths]
     assert found[0] != found[1] and losses(*paths) == found  # the weights are the same
     assert main(["compare", *paths, "--json", str(tmp_path / "compared.json")]) == 0
@@ -171,6 +180,16 @@ def test_it_trains_on_arrays_of_a_file(tmp_path: Path, caplog: pytest.LogCapture
     history = ClassificationScenario.create_trainer(params).train()
     assert len(history) == 1 and params.scenario.model.network.num_classes == 10
     assert "--train.augment has no Normalize, and --val.augment NormalizeParams(). Give both the same" in caplog.text
+
+
+def test_classes_of_a_stored_run_keep_their_numbers(pictures: Path, caplog: pytest.LogCaptureFixture) -> None:
+    params = small(num_classes=3)
+    params.gen.source, data = ImageFilesParams(images=pictures), params.scenario.data
+    for stored, expected in ((["blue", "green", "red"], ["blue", "green", "red"]), (["Blue", "red"], ["blue", "red"])):
+        data.class_names = stored
+        ClassificationScenario.create_trainer(params)
+        assert data.class_names == expected
+    assert "has the classes blue, red, and the parameters were stored for Blue, red; labels are" in caplog.text
 
 
 def test_classes_are_those_of_the_data_set() -> None:
