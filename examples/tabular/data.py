@@ -24,6 +24,7 @@ class Parse(MappingDataProcessor[ParseParams]):
 class TabularData(DataBase[TabularDataParams]):
     inputs = {**{column: ArraySpec((), "float32") for column in NUMBERS}, "plan": ArraySpec((), "str")}
     targets = {"left": ArraySpec((), "float32"), "spent": ArraySpec((), "float32")}
+    allow_nan = True  # a missing number; the graph replaces it
 
     def describe_prediction(self, sample: Sample) -> str:
         outputs = sample.outputs

@@ -35,6 +35,8 @@ class DataBase(Overridable, Generic[P]):
     """Name, shape (without batch dimension) and dtype of each input; override `input_specs` if they depend on parameters."""
     targets: ClassVar[Mapping[str, Any]] = {}
     """The same for the targets, and `target_specs`."""
+    allow_nan: ClassVar[bool] = False
+    """NaN in an input marks a missing value that the graph handles, so a training does not warn of it."""
 
     __two_names__ = {
         "input_specs": "_input_layer_specs",

@@ -63,6 +63,18 @@ def test_the_commands_of_the_readme_run_as_written(tmp_path: Path, monkeypatch: 
                 assert done.returncode == 0, f"{command.text}\n{done.stdout}"
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--data.texts place kind", "'kind' is the target: a model that also reads it would only copy it"),
+        ("--data.numbers height place", "'place' stands in numbers and in texts; name it once"),
+    ],
+)
+def test_a_column_of_a_table_has_one_role(capsys: pytest.CaptureFixture[str], flags: str, message: str) -> None:
+    assert main(["train", "examples.template.table", "--data.file", "plants.csv", *flags.split()]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_existing_folders_and_bad_names_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,4 +6,4 @@ from .params import TemplateScenarioParams, TemplateSourceParams
 
 
 class TemplateScenario(ScenarioBase[TemplateScenarioParams, TrainValParams[TemplateSourceParams]]):
-    """Tells two rings of points apart. [Say here what your scenario does; --help shows it.]"""
+    """Tells two rings of points apart."""  # [Say here what your scenario does: --help and reports show it.]

@@ -6,4 +6,4 @@ from .params import TemplateDataParams, TemplateModelParams
 
 
 class TemplateScenario(ListFileScenario[ScenarioBaseParams[TemplateDataParams, TemplateModelParams]]):
-    """Learns from files that list files name. [Say here what your scenario does; --help shows it.]"""
+    """Learns from files that list files name."""  # [Say here what your scenario does: --help and reports show it.]

@@ -41,7 +41,7 @@ class Parse(MappingDataProcessor[ParseParams]):
             name = input_name(column)
             cell = row.get(column, row.get(name))
             if cell is None:
-                raise DataError(f"{sample.meta}: there is no column {column!r}; there are {', '.join(row)}.")
+                raise DataError(f"There is no column {column!r}; there are {', '.join(row)}. (Seen in {sample.meta}.)")
             inputs[name] = str(cell) if column in columns.texts else self.number(cell, column, sample.meta)
         parsed = sample.new_inputs(inputs)
         return parsed.new_targets({"class": self.class_of(row, sample.meta)}) if self.mode.has_targets else parsed
@@ -58,7 +58,7 @@ class Parse(MappingDataProcessor[ParseParams]):
     def class_of(self, row: dict[str, str], where: str) -> int:
         target, classes = self.data_params.target, self.data_params.classes
         if target not in row:
-            raise DataError(f"{where}: there is no column {target!r} (--data.target); there are {', '.join(row)}.")
+            raise DataError(f"There is no column {target!r} (--data.target); there are {', '.join(row)}. (Seen in {where}.)")
         if row[target] not in classes:
             raise DataError(f"{where}: {target} is {row[target]!r}, which is none of {classes} (--data.classes).")
         return classes.index(row[target])
@@ -68,6 +68,7 @@ class TemplateData(DataBase[TemplateDataParams]):
     """Name, shape (without the batch) and type of inputs and targets."""
 
     targets = {"class": ArraySpec((), "int32")}
+    allow_nan = True  # a missing number; the graph replaces it
 
     def input_specs(self) -> dict[str, ArraySpec]:
         numbers = {input_name(column): ArraySpec((), "float32") for column in self.params.numbers}

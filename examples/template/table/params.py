@@ -32,6 +32,13 @@ class TemplateDataParams(DataBaseParams, builds=".data:TemplateData"):
     classes: list[str] = param(["fern", "moss", "reed"], help="the values of that column")
     pre_proc = SequentialProcessorPipelineParams(processors=[ParseParams()])
 
+    def __post_init__(self) -> None:
+        for column in [*self.numbers, *self.texts]:
+            if column == self.target:
+                raise ValueError(f"{column!r} is the target: a model that also reads it would only copy it")
+            if column in self.numbers and column in self.texts:
+                raise ValueError(f"{column!r} stands in numbers and in texts; name it once")
+
 
 class TemplateModelParams(ModelBaseParams, builds=".model:TemplateModel"):
     """The network. [Add what you want to change on the command line.]"""

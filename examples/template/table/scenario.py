@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TemplateScenario(ScenarioBase[TemplateScenarioParams, TrainValParams[TemplateSourceParams]]):
-    """Predicts a column of a table. [Say here what your scenario does; --help shows it.]"""
+    """Predicts a column of a table."""  # [Say here what your scenario does: --help and reports show it.]
 
     def graph_kwargs(self, data: Any) -> dict[str, Any]:
         """What the graph has to know about the data."""

@@ -18,13 +18,19 @@ _INDEX = re.compile(r"indices\[[\d,\s]*\] = (-?\d+) is not in \[0, (\d+)\)")
 _LIBRARIES = re.compile(r"packages/|tensorflow/|/tensorflow|keras/src|scena/(model|training)/|lib/python")
 
 
-def not_finite(*batches: Batch) -> str:
-    """Names the inputs and targets that are not finite in the first such batch, and the sample; empty if all are finite."""
+def not_finite(*batches: Batch, allow_nan: bool = False) -> str:
+    """Names the inputs and targets that are not finite in the first such batch, and the sample; empty if all are finite.
+
+    `allow_nan`: NaN in an input is as good as a number.
+    """
     for batch in batches:
         found = []
         for part, name, array in _arrays(batch):
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                row, *place = (int(number) for number in np.argwhere(~np.isfinite(array))[0])
+            if array.dtype.kind != "f":
+                continue
+            bad = np.isinf(array) if allow_nan and part == "input" else ~np.isfinite(array)
+            if bad.any():
+                row, *place = (int(number) for number in np.argwhere(bad)[0])
                 where = f" at {place}" if place else ""
                 found.append(f"the {part} {name!r} is {array[(row, *place)]}{where} in {_named(batch, row)}")
         if found:

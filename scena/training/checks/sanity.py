@@ -38,7 +38,10 @@ BATCHES = 2
 SAMPLES = 8
 """Samples in each batch; batches have their full size where a step is compiled for each shape."""
 
-NOT_FINITE = "The %s data is not finite: %s. That is fine only if the model handles missing values."
+NOT_FINITE = (
+    "The %s data is not finite: %s. That is fine only if the model handles missing values; if it does, declare "
+    "allow_nan = True in the data class."
+)
 INITIAL_SHARE = 0.3
 """Moving averages that keep more than this of their initial values are worth a warning."""
 
@@ -61,6 +64,7 @@ class SanityCheck:
         self._lav: Any = lav
         self._names: dict[str, set[str] | None] = {}
         self._label_counts: dict[str, int] = {}
+        self._warned = False
 
     def run(self, first: Batch) -> None:
         """Checks all parts of the training; `first` is its first batch.
@@ -85,6 +89,7 @@ class SanityCheck:
     def _check_training(self, batch: Batch) -> None:
         model: Any = self._run.model
         check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
+        self._warn_of_not_finite(batch, "training")
         warn_of_data(self._run, batch)
         warn_of_averages(self._run)
         if not backend().checks_labels:
@@ -152,7 +157,13 @@ class SanityCheck:
                 f"The {where} data is not finite: {found}. The model does not handle it: the loss is not finite either. Replace missing "
                 "values in the data or in the graph, and leave them out when a layer is adapted."
             )
-        if found:
+        self._warn_of_not_finite(batch, where)
+
+    def _warn_of_not_finite(self, batch: Batch, where: str) -> None:
+        """Once: what is missing in the training is missing in the validation, too."""
+        found = not_finite(batch, allow_nan=self._run.built.data.allow_nan)
+        if found and not self._warned:
+            self._warned = True
             logger.warning(NOT_FINITE, where, found)
 
     def _check_names(self) -> None:
@@ -224,9 +235,6 @@ def warn_of_data(run: TrainingRun, first: Batch) -> None:
             "mode, or set other data with --val."
         )
     _warn_of_normalization(run.params.gen.train, run.params.gen.val)
-    found = not_finite(first)
-    if found:
-        logger.warning(NOT_FINITE, "training", found)
     with backend().fast_loops():
         lines = mistakes(run.model, first.inputs, first.targets)
         effects = padding_effects(run.model, run.built.data, first.inputs, first.targets)
