@@ -58,7 +58,9 @@ class Parse(MappingDataProcessor[ParseParams]):
     def class_of(self, row: dict[str, str], where: str) -> int:
         target, classes = self.data_params.target, self.data_params.classes
         if target not in row:
-            raise DataError(f"There is no column {target!r} (--data.target); there are {', '.join(row)}. (Seen in {where}.)")
+            raise DataError(
+                f"There is no column {target!r} (--data.target); there are {', '.join(row)}. (Seen in {where}.)"
+            )
         if row[target] not in classes:
             raise DataError(f"{where}: {target} is {row[target]!r}, which is none of {classes} (--data.classes).")
         return classes.index(row[target])
