@@ -48,6 +48,15 @@ def prepare_image(path: Any, params: ImagePreparationParams, statistics: bool = 
     return prepare_data(data, params, statistics)
 
 
+def orientation(data: bytes) -> int:
+    """The EXIF orientation of an encoded image; 1, which is upright, if it has none or cannot be read."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return int(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # whoever decodes it says what is wrong
+        return 1
+
+
 def prepare_data(data: bytes, params: ImagePreparationParams, statistics: bool = True) -> PreparedImage:
     """The same for the contents of an image file."""
     if not data:

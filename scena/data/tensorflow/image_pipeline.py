@@ -14,6 +14,7 @@ import tensorflow as tf
 from scena.data.engines.in_process import Engine, InProcessEngine, empty
 from scena.data.image.augment.operations import Cropping, OperationList, Resize
 from scena.data.image.params import AugmentParams
+from scena.data.image.prepare import orientation
 from scena.data.params import PipelineMode
 from scena.data.sample import Batch, Cursor
 from scena.data.sources.records import ImageRecords
@@ -24,6 +25,8 @@ from scena.data.tensorflow import augment_ops as tensors
 from scena.errors import DataError, ParamsError
 
 _MARGIN = 2
+_TRIED = 20
+"""Samples that are looked at before a pipeline starts."""
 _AHEAD_BYTES = 1 << 28
 
 
@@ -41,6 +44,13 @@ def check_tensor_pipeline(context: PipelineContext) -> None:
         raise ParamsError(f"engine={params.engine} does not run processors in Python (pre_proc): use engine=python.")
     if params.bucket_boundaries or params.on_error != "raise":
         raise ParamsError(f"engine={params.engine} has no buckets and no on_error=skip: use engine=python.")
+    source = context.generator
+    for index in range(0, len(source), -(-len(source) // _TRIED) or 1):
+        if orientation(source[index].inputs["image"]) != 1:
+            raise ParamsError(
+                f"engine={params.engine} does not rotate images by their EXIF orientation, as engine=python, predictions and services do; "
+                f"sample {index} of {source.title()} has one. Use engine=python, or write the records with `scena records write`."
+            )
 
 
 class TensorEngine(Engine):

@@ -1,10 +1,12 @@
 """The tf.data engine makes the batches of the Python engine: same order, same augmentation, same cursor."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from PIL import Image
 
 from scena.data import DataError, DataPipelineParams, PipelineMode
@@ -14,6 +16,7 @@ from scena.data.image.params import ImageDataParams, ImagePipelineParams, WriteI
 from scena.data.image.writer import write_images
 from scena.data.sources.params import ImageFilesParams, ImageRecordsParams
 from scena.data.tensorflow.image_pipeline import decode_jpeg_part
+from scena.data.tensorflow.records import dataset_to_tfrecord
 from scena.params import ParamsError
 from tests.data.image.pictures import class_folders, picture, save
 
@@ -65,6 +68,20 @@ def test_both_engines_give_the_same_batches_over_epochs(folder: Path, name: str)
     assert {batch.epoch for batch in ours} == {0, 1}
     assert {int(label) for batch in ours for label in batch.targets["label"]} == {1, 2}  # those of the model
     assert_equal(ours, theirs, 1e-4 * (5 if normalised else 255))
+
+
+def test_images_that_only_python_rotates_are_refused(tmp_path: Path) -> None:
+    buffer, tags = io.BytesIO(), Image.Exif()
+    tags[0x0112] = 6
+    Image.fromarray(picture(1)).save(buffer, "JPEG", exif=tags)
+    files = {"image": buffer.getvalue(), "label": 0}
+    dataset = tf.data.Dataset.from_tensor_slices({name: [value] * 9 for name, value in files.items()})
+    dataset_to_tfrecord(dataset, tmp_path / "set")
+    with pytest.raises(
+        ParamsError, match=r"does not rotate images by their EXIF orientation, .*sample 0 of .*set has one"
+    ):
+        batches(tmp_path / "set", 1, "tf.data", split="data")
+    assert len(batches(tmp_path / "set", 1, "python", split="data")) == 1
 
 
 SMALL: list[p.OperationParams] = [
