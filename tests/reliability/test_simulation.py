@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.reliability.simulation import experiments, searching, serving
+from tests.reliability.simulation import experiments, replicas, searching, serving
 from tests.reliability.simulation.world import StuckError, World
 
 
@@ -21,6 +21,11 @@ def test_trials_are_never_run_twice_nor_lost() -> None:
 def test_every_client_gets_its_answer() -> None:
     counts = sum((serving.simulate(seed) for seed in range(200)), Counter[str]())
     assert min(counts[key] for key in ("answered", "gave up", "closed", "refused")) > 20
+
+
+def test_processes_of_a_training_never_part() -> None:
+    counts = sum((replicas.simulate(seed) for seed in range(300)), Counter[str]())
+    assert min(counts[key] for key in ("deaths", "lost", "asked to stop", "ended with 0", "ended with 1")) > 10
 
 
 def test_a_world_notices_what_waits_forever() -> None:

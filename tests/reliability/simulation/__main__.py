@@ -9,7 +9,7 @@ import logging
 import time
 from collections import Counter
 
-SHARES = {"experiments": 0.4, "searching": 0.2, "serving": 0.4}
+SHARES = {"experiments": 0.3, "searching": 0.1, "serving": 0.3, "replicas": 0.3}
 
 
 def main() -> int:
