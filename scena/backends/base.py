@@ -57,8 +57,6 @@ class Backend:
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]] = ()
     """Packages that results depend on besides Keras, TensorFlow and numpy; checkpoints store their versions."""
-    checks_labels: ClassVar[bool] = False
-    """Whether the backend itself refuses labels that are out of range."""
     any_batch_size: ClassVar[bool] = False
     """Whether a batch of another size needs no new compilation."""
     saved_model_writer: ClassVar[str] = ""

@@ -6,6 +6,8 @@ that package nor fsspec is loaded before an address is used.
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -192,8 +194,15 @@ def read_bytes(path: Any) -> bytes:
 
 def read_text(path: Any, what: str) -> str:
     """The UTF-8 text of a file; `what` names it in errors."""
-    try:
+    with reading(what):
         return read_bytes(path).decode("utf-8-sig")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Converts errors of reading a UTF-8 text; `what` names the file in them."""
+    try:
+        yield
     except OSError as error:
         raise DataError(f"{what} cannot be read: {reason_of(error)}.") from None
     except UnicodeDecodeError as error:

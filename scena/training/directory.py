@@ -13,12 +13,12 @@ import shlex
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from scena.errors import TrainingError
+from scena.errors import TrainingError, TrainingInterrupted
 from scena.logs import VisibleFormatter, shown_log
 from scena.storage.checksums import forget, warn_if_changed
 from scena.storage.durable import make_directory, write_file
@@ -43,7 +43,7 @@ from scena.training.trackers.params import services_of
 
 logger = logging.getLogger(__name__)
 
-MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE)
+MARKS = (PARAMS_FILE, CHECKPOINTS, BEST, EXPORT, HISTORY_FILE, TENSORBOARD)
 """Files that show that a directory already holds a run."""
 
 
@@ -69,25 +69,42 @@ def refuse_used_directory(directory: Path) -> None:
 def create_directory(directory: Path) -> None:
     """Creates the directory of a new run; refuses one that already holds a run."""
     refuse_used_directory(directory)
+    there, probe = directory.exists(), directory / ".writable"
     try:
         make_directory(directory)
-        probe = directory / ".writable"
         probe.write_bytes(b"scena")
         probe.unlink()
     except OSError as error:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+            if not there:
+                directory.rmdir()
         raise TrainingError(
             f"Cannot write to the output directory {directory}: {error.strerror or error}. Choose another --trainer.output_dir."
         ) from error
 
 
-def withdraw(directory: Path) -> None:
-    """Removes what a run that failed before its first step has left in its directory, so that the command can be retried."""
+@contextmanager
+def withdrawn_if_it_fails(directory: Path, begun: Callable[[], bool]) -> Iterator[None]:
+    """Removes what a new run has left in its directory if it ends before its first step, so that the command can be retried.
+
+    A training that a single signal stops has kept its state, and can be resumed.
+    """
+    try:
+        yield
+    except TrainingInterrupted:
+        raise
+    except BaseException:
+        if not begun():
+            _withdraw(directory)
+        raise
+
+
+def _withdraw(directory: Path) -> None:
     forget(directory / PARAMS_FILE)
     for name in (LOG_FILE, LOCK_FILE):
         (directory / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it holds files that are not the run's
-        for folder, _, _ in os.walk(directory / TENSORBOARD, topdown=False):
-            os.rmdir(folder)
         directory.rmdir()
 
 
@@ -271,7 +288,7 @@ def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
     Args:
         directory: the run's directory.
         params: its parameters, with converted paths.
-        fresh: whether the run is new, so that it owns no file there yet; if it fails, its parameters are removed again.
+        fresh: whether the run is new, so that it owns no file there yet; if one is refused, it keeps none of them.
 
     Raises:
         TrainingError: one cannot be written, belongs to another run, or holds files that the run would overwrite.
@@ -285,7 +302,7 @@ def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
                     raise TrainingError(f"Cannot write to --{flag} {place}: {error.strerror or error}.") from error
         except TrainingError:
             if fresh:
-                withdraw(directory)
+                _give_back(directory, params)
             raise
         yield
 
@@ -318,12 +335,26 @@ def _check_free(paths: RunPaths, place: Path, flag: str) -> None:
 
 
 def release(directory: Path, params: Any) -> None:
-    """Releases the directories of a run that failed before its first step, and removes its event files."""
+    """Removes the event files of a run that failed before its first step, and gives back the outside directories that it claimed."""
     from scena.training.callbacks.event_files import cut_back  # late: it needs TensorFlow
 
+    tensorboard = run_paths(directory, params).tensorboard
+    cut_back(tensorboard, {})
+    with contextlib.suppress(OSError):
+        for folder, _, _ in os.walk(tensorboard, topdown=False):
+            os.rmdir(folder)
+    _give_back(directory, params)
+
+
+def _give_back(directory: Path, params: Any) -> None:
+    """Gives back the outside directories that a run has claimed; it still holds their locks."""
+    identity = run_identity(directory)
     for place in _claims(directory, params).values():
-        (place / OWNER_FILE).unlink(missing_ok=True)
-    cut_back(run_paths(directory, params).tensorboard, {})
+        if identity and read_json(place / OWNER_FILE).get("run") == identity:
+            (place / OWNER_FILE).unlink()
+            (place / LOCK_FILE).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it holds files that are not the run's
+                place.rmdir()
 
 
 def _claims(directory: Path, params: Any) -> dict[str, Path]:

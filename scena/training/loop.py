@@ -8,7 +8,6 @@ from typing import Any
 import keras
 
 from scena import faults
-from scena.backends.base import backend
 from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch, Cursor
 from scena.errors import TrainingError
@@ -46,7 +45,6 @@ class TrainingLoop:
     ) -> None:
         self.run = run
         self._check = check
-        self._label_counts: dict[str, int] | None = None
         callbacks = run.callbacks
         self._own = [callback for callback in callbacks if isinstance(callback, TrainerCallback)]
         self._callbacks = keras.callbacks.CallbackList(
@@ -302,15 +300,15 @@ class TrainingLoop:
         return logs, model.data_results()
 
     def _check_labels(self, block: list[Batch]) -> None:
-        """Refuses labels that are out of range, where the backend does not."""
-        if backend().checks_labels:
+        """Refuses labels that would become one-hot vectors of zeros."""
+        if not self.run.params.sanity_check:
             return
-        if self._label_counts is None:
+        if self.run.label_counts is None:
             model: Any = self.run.model
             first = block[0]
-            self._label_counts = label_counts(model.measures, self.run.built.root, first.inputs, first.targets)
+            self.run.label_counts = label_counts(model.measures, self.run.built.root, first.inputs, first.targets)
         for batch in block:
-            check_labels(batch, self._label_counts)
+            check_labels(batch, self.run.label_counts)
 
     def _check_finite(self, logs: dict[str, float], block: list[Batch]) -> None:
         """Raises if bad data makes the loss not finite; a diverging model is reported by the training steps."""

@@ -127,6 +127,8 @@ class TrainingRun:
     """Called when a layer has replaced a tensor that compiled functions hold."""
     callbacks: "list[keras.callbacks.Callback]" = field(default_factory=list)
     """All callbacks, Scena's own first."""
+    label_counts: dict[str, int] | None = None
+    """The number of classes of targets that a loss turns into one-hot vectors; None until the loss has been traced for that."""
     requested: set[str] = field(default_factory=set)
     """Pending requests of callbacks: "val", "lav", "checkpoint"."""
 

@@ -40,7 +40,7 @@ from scena.training.directory import (
     release,
     run_identity,
     settle_paths,
-    withdraw,
+    withdrawn_if_it_fails,
 )
 from scena.training.history import History
 from scena.training.loop import TrainingLoop
@@ -70,6 +70,7 @@ class Trainer:
         self.history = History()
         self.best: BestModel | None = None
         self.directory: Path | None = params.output_dir
+        self._run: TrainingRun | None = None
 
     def train(
         self,
@@ -112,16 +113,21 @@ class Trainer:
             create_directory(directory)
         with locked(directory), requests.listening():
             before = Resumption(directory, params, self.scenario, strict=strict) if resume else None
-            if before is None:
-                settle_paths(directory, params)
-                if params.random_seed is None:
-                    params.random_seed = random.SystemRandom().randrange(2**31)
-                self.scenario.store(directory, params)
-            with claimed(directory, params, fresh=before is None), log_file(run_paths(directory, params).logs):
-                if before is not None:
-                    before.report()
-                self._train(directory, callbacks, requests, before, start, channel)
+            with nullcontext() if resume else withdrawn_if_it_fails(directory, lambda: self._steps() > 0):
+                if before is None:
+                    settle_paths(directory, params)
+                    if params.random_seed is None:
+                        params.random_seed = random.SystemRandom().randrange(2**31)
+                    self.scenario.store(directory, params)
+                with claimed(directory, params, fresh=before is None), log_file(run_paths(directory, params).logs):
+                    if before is not None:
+                        before.report()
+                    self._train(directory, callbacks, requests, before, start, channel)
         return self.history
+
+    def _steps(self) -> int:
+        """The steps that the run has taken."""
+        return 0 if self._run is None else self._run.progress.step
 
     def create_callbacks(self, run: TrainingRun) -> list[keras.callbacks.Callback]:
         """The callbacks of the parameters; a subclass may add more."""
@@ -140,15 +146,14 @@ class Trainer:
         layers = None if before is None else before.load(start)
         run: TrainingRun | None = None
         try:
-            run = prepare_run(self.params, self.scenario, directory, layers=layers, channel=channel)
+            self._run = run = prepare_run(self.params, self.scenario, directory, layers=layers, channel=channel)
             with run.steps.leading():
                 self._lead(run, callbacks, requests, before)
         except TrainingInterrupted:
             raise
-        except Exception:
-            if before is None and (run is None or run.progress.step == 0):
+        except BaseException:
+            if before is None and self._steps() == 0:
                 release(directory, self.params)
-                withdraw(directory)
             raise
         finally:
             for callback in run.callbacks if run is not None else ():

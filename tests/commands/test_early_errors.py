@@ -37,6 +37,11 @@ REFUSED = {
     "train lines.py": "There are no list files for training. Name some: --train.lists FILE…",
     "train lines.py --train.lists no.lst": "The list file 'no.lst' cannot be read: No such file or directory.",
     "train lines.py --train.lists a.lst --val.lists no.lst": "The list file 'no.lst' cannot be read: No such file or directory.",
+    "train examples.tabular --train.files a.csv --val.files b.csv": (
+        "'a.csv' has no column 'spent' (did you mean spend?); it has ['age', 'left', 'spend'] (delimiter ',')."
+    ),
+    "train examples.tabular --train.files b.csv --val.files no.csv": "'no.csv' cannot be read: No such file or directory.",
+    "import-checkpoint no.ckpt examples.tutorial.min --out new": "There is no checkpoint no.ckpt. Give its prefix,",
     f"{FULL} --trainer.random_seed -1": "--trainer.random_seed must be >= 0, received -1",
     f"{FULL} --trainer.random_seed 4294967296": "--trainer.random_seed must be < 4294967296, received 4294967296",
     f"{FULL} --import ": "--import takes the names of modules, such as package.module. Received: ''.",
@@ -69,6 +74,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
     folder = tmp_path_factory.mktemp("early")
     (folder / "lines.py").write_text(LISTS)
     (folder / "a.lst").write_text("one\ntwo\n")
+    (folder / "a.csv").write_text("age,left,spend\n1,0,2\n")
+    (folder / "b.csv").write_text("age,left,spent\n1,0,2\n")
     (folder / "used/best").mkdir(parents=True)
     commands = [*REFUSED, *([NO_GPU] if not list(Path("/dev").glob("nvidia*")) else [])]
     done = subprocess.run(

@@ -43,7 +43,13 @@ class SanityModel(ToyModel):
         y = ops.cast(targets["y"], "float32")
         if self.params.wrong == "pairs":
             return {"loss": ops.mean(ops.square(y - outputs["score"]))}
+        if self.params.wrong == "classes":
+            return {"loss": ops.mean(ops.square(y - outputs["pred"]))}
         unused = 0.0 * ops.squeeze(outputs["score"], -1)  # Keras warns of weights without gradients
+        if self.params.wrong == "one hot":
+            return {
+                "loss": keras.losses.categorical_crossentropy(ops.one_hot(targets["y"], 2), outputs["pred"]) + unused
+            }
         return {"loss": super()._loss(inputs, targets, outputs)["loss"] + unused}
 
     def _metric(self, inputs: Any, targets: Any, outputs: Any) -> Any:
@@ -141,6 +147,17 @@ def test_a_label_out_of_range_is_named(tmp_path: Path) -> None:
     assert "in a training step: the target 'y' is 7 in the sample with meta {'index': 3}" in text
 
 
+@pytest.mark.parametrize("where", ["training", "evaluation"])
+def test_a_label_out_of_range_is_named_though_its_one_hot_vector_is_zero(tmp_path: Path, where: str) -> None:
+    source = "train_source" if where == "training" else "val_source"
+    bad: dict[str, Any] = {f"gen__{source}__bad": f"{where}:label", "scenario__model__wrong": "one hot"}
+    text = refused(tmp_path, DataError, gen__train__batch_size=64, **bad)
+    assert text.startswith(
+        "A label is out of range: the target 'y' is 7 in the sample with meta {'index': 3}, and there "
+    )
+    assert "mark it with -1, or set --trainer.sanity_check False" in text
+
+
 def test_numbers_that_are_not_finite_are_named(tmp_path: Path) -> None:
     text = refused(tmp_path, TrainingError, gen__val_source__bad="evaluation:nan")
     assert "the input 'x' is nan at [0] in the sample with meta {'index': 3}" in text
@@ -161,6 +178,9 @@ def test_pairs_by_accident_are_refused(tmp_path: Path) -> None:
     text = refused(tmp_path, ModelError, scenario__model__wrong="pairs")
     assert "SanityModel._loss pairs each sample with every other one at test_sanity.py:" in text
     assert "target 'y' of shape (batch,) meets output 'score' of shape (batch, 1)" in text
+    text = refused(tmp_path, ModelError, scenario__model__wrong="classes", gen__train__batch_size=2)  # of 2 classes
+    assert text.startswith("SanityModel._loss works for batches of exactly 2 samples only at test_sanity.py:")
+    assert "Dimensions must be equal, but are 10007 and 2" in text
     text = refused(tmp_path, ModelError, scenario__model__wrong="metric pairs")
     assert "SanityModel._metric pairs" in text and "the result has batch × batch values" in text
 
@@ -264,12 +284,30 @@ def test_a_source_that_can_be_read_once_is_left_alone() -> None:
 
 
 def test_whatever_fails_before_the_first_step_leaves_the_folder_free(tmp_path: Path) -> None:
-    class Failing(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            raise RuntimeError("a callback's own mistake")
+    """Also the folders outside the run's own, and if a user's code ends the program."""
 
-    with pytest.raises(RuntimeError, match="own mistake"):
-        train_toy(tmp_path / "run", [Failing()])
+    class Failing(keras.callbacks.Callback):
+        def __init__(self, error: BaseException) -> None:
+            super().__init__()
+            self.error = error
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            raise self.error
+
+    outside = {"log_dir": tmp_path / "logs", "checkpoint_dir": tmp_path / "checkpoints"}
+    for error in (RuntimeError("own mistake"), KeyboardInterrupt(), SystemExit(3)):
+        with pytest.raises(type(error)):
+            train_toy(tmp_path / "run", [Failing(error)], **outside)
+    (tmp_path / "taken" / "best").mkdir(parents=True)
+    with pytest.raises(TrainingError, match="already holds best of another run"):
+        train_toy(tmp_path / "run", export_dir=tmp_path / "taken", **outside)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "taken"]
+    assert [path.name for path in (tmp_path / "logs").rglob("*")] in ([], ["train.log"])
+    trainer = train_toy(tmp_path / "run", epochs=1, **outside)
+    assert len(trainer.history) == 1
+
+
+def test_checkpoints_may_have_a_name(tmp_path: Path) -> None:
     train_toy(tmp_path / "run", epochs=1, checkpoint_name="model.ckpt")
     assert [path.name for path in (tmp_path / "run" / "checkpoint").iterdir()] == ["model.ckpt-4"]
     trainer = ToyScenario.create_trainer(toy_params(tmp_path / "run", epochs=2, checkpoint_name="model.ckpt"))

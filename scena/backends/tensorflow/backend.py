@@ -26,7 +26,6 @@ class TensorFlowBackend(Backend):
     """Compiles blocks of steps with `tf.function`."""
 
     name = "tensorflow"
-    checks_labels = True
     any_batch_size = True
     saved_model_writer = "scena.prediction.formats.saved_model:write_tensorflow_saved_model"
 

@@ -50,6 +50,10 @@ class ImportCheckpoint(ScenarioCommand):
         rules = [_rule(text) for text in options.map]
         if options.out.exists():
             raise ScenarioError(f"{options.out} exists already; choose another --out.")
+        if not (options.checkpoint.exists() or Path(f"{options.checkpoint}.index").exists()):
+            raise ScenarioError(
+                f"There is no checkpoint {options.checkpoint}. Give its prefix, such as run/model.ckpt-100, or its directory."
+            )
         self.start()
         import keras
 

@@ -141,7 +141,8 @@ EMBEDDED = ("digits",)
 def try_source(source: Any, mode: PipelineMode) -> None:
     """Opens and closes one of Scena's own sources, so that its errors are raised before anything heavy is loaded.
 
-    Skips remote sources, which may take long, sources that need TensorFlow, and those of the user, except for list files.
+    Skips remote sources, which may take long, sources that need TensorFlow, and those of the user, except for list
+    files. Of tables it reads the headers only.
     """
     import logging  # --help does not need it
 
@@ -156,6 +157,10 @@ def try_source(source: Any, mode: PipelineMode) -> None:
         from scena.data.sources.text_files import ListFileGenerator
 
         ListFileGenerator(source, mode)
+    elif own and isinstance(source, RowGeneratorParams):
+        from scena.data.sources.text_files import check_tables
+
+        check_tables(source, mode)
     elif own and isinstance(source, SplitSourceParams):
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)  # the command opens it again, and then says the same

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,8 +11,8 @@ from scena.data.generator import RandomAccessGenerator
 from scena.data.params import PipelineMode
 from scena.data.sample import Sample
 from scena.data.sources.params import ListFileGeneratorParams, RowGeneratorParams
-from scena.errors import DataError
-from scena.storage.location import located, only_here, read_text
+from scena.errors import DataError, did_you_mean
+from scena.storage.location import located, only_here, read_text, reading
 
 P = TypeVar("P", bound=ListFileGeneratorParams)
 
@@ -104,9 +104,31 @@ class RowGenerator(RandomAccessGenerator[RowGeneratorParams]):
         return [row for _, row in self.rows]
 
 
-def _read(path: Any, params: RowGeneratorParams, targets: bool) -> list[tuple[str, dict[str, str]]]:
-    delimiter = params.delimiter or ("\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
-    reader = csv.DictReader(io.StringIO(read_text(path, repr(str(path))), newline=""), delimiter=delimiter)
+def check_tables(params: RowGeneratorParams, mode: PipelineMode) -> None:
+    """Reads the headers of the files only.
+
+    Raises:
+        DataError: there are no files, or one cannot be read, or lacks a column.
+    """
+    if not params.files:
+        raise DataError(
+            f"There are no CSV files for {mode.value}. Name some: --train.files FILE… in a training, --data.files FILE… in lav and "
+            "predict, files=[…] in Python."
+        )
+    for name in params.files:
+        path = located(name)
+        with reading(repr(str(path))), path.open(encoding="utf-8-sig", newline="") as file:
+            _columns(path, _reader(file, path, params), params, targets=mode.has_targets)
+
+
+def _reader(lines: Iterable[str], path: Any, params: RowGeneratorParams) -> "csv.DictReader[str]":
+    return csv.DictReader(
+        lines, delimiter=params.delimiter or ("\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
+    )
+
+
+def _columns(path: Any, reader: "csv.DictReader[str]", params: RowGeneratorParams, targets: bool) -> list[str]:
+    """The columns of the header, among which are those that the parameters name."""
     try:
         columns = list(reader.fieldnames or [])
     except csv.Error as error:
@@ -118,7 +140,17 @@ def _read(path: Any, params: RowGeneratorParams, targets: bool) -> list[tuple[st
     wanted = [*params.input_columns, *(params.target_columns if targets else [])]
     missing = [c for c in wanted if c not in columns]
     if missing:
-        raise DataError(f"{str(path)!r} has no column {missing[0]!r}; it has {columns} (delimiter {delimiter!r}).")
+        hint = did_you_mean(missing[0], columns)
+        delimiter = reader.reader.dialect.delimiter
+        raise DataError(
+            f"{str(path)!r} has no column {missing[0]!r}{hint}; it has {columns} (delimiter {delimiter!r})."
+        )
+    return columns
+
+
+def _read(path: Any, params: RowGeneratorParams, targets: bool) -> list[tuple[str, dict[str, str]]]:
+    reader = _reader(io.StringIO(read_text(path, repr(str(path))), newline=""), path, params)
+    columns = _columns(path, reader, params, targets)
     rows = []
     try:
         for row in reader:

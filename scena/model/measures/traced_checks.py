@@ -20,7 +20,7 @@ from scena.model.graph import RootGraph
 from scena.model.measures.bad_data import out_of_range
 from scena.model.training_model import Measures
 from scena.overriding import spelled
-from scena.user_code import Line, is_users
+from scena.user_code import Line, is_users, reason, user_line
 
 logger = logging.getLogger(__name__)
 
@@ -68,15 +68,22 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
         ModelError: names both tensors with their shapes, the line, and the fix.
     """
     try:
-        shapes = shapes_for(root, inputs, targets)
+        shapes = shapes_for(root, inputs, targets, BATCH)
     except Exception as error:  # a graph that is made for one batch size
         logger.debug("Losses and metrics are not checked for accidental pairs: %s", error)
         return
     for method in ("loss", "metrics"):
+
+        def run(inputs: Any, targets: Any, outputs: Any) -> Any:
+            return measures.traced(method, inputs, targets, outputs)  # noqa: B023
+
         try:
-            tensors = trace(lambda inputs, targets, outputs: measures.traced(method, inputs, targets, outputs), shapes)  # noqa: B023
-        except Exception as error:  # what cannot be traced for this batch size is no finding; the real step will tell
-            logger.debug("%s is not checked for accidental pairs: %s", method, error)
+            tensors = trace(run, shapes)
+        except Exception as error:
+            size = len(next(iter(inputs.values())))
+            if _works(run, shapes_for(root, inputs, targets, size)):
+                raise ModelError(_of_one_size(spelled(type(measures.model), method), size, error)) from error
+            logger.debug("%s is not checked for accidental pairs: %s", method, error)  # the real step will explain it
             continue
         for tensor in tensors:
             pair = accidental_pair(tensor)
@@ -84,11 +91,29 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
                 raise ModelError(_explanation(spelled(type(measures.model), method), tensor, *pair))
 
 
-def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays) -> Shapes:
-    """Shapes and types of all tensors, for a batch of `BATCH` samples like these."""
+def _works(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> bool:
+    try:
+        trace(function, shapes)
+    except Exception:
+        return False
+    return True
+
+
+def _of_one_size(method: str, size: int, error: Exception) -> str:
+    line = user_line(error)
+    place = f" at {line}" if line is not None else ""
+    return (
+        f"{method} works for batches of exactly {size} samples only{place}, so it takes another axis of this size for that of the samples: "
+        f"with another batch size, {reason(error).rstrip('.')}. Compare a target and an output of the same shape. "
+        "(--trainer.sanity_check False skips this check.)"
+    )
+
+
+def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays, size: int) -> Shapes:
+    """Shapes and types of all tensors, for a batch of this many samples like these."""
     shapes: Shapes = {
         part: {
-            name: ((BATCH, *array.shape[1:]), "string" if array.dtype.kind in "USO" else str(array.dtype))
+            name: ((size, *array.shape[1:]), "string" if array.dtype.kind in "USO" else str(array.dtype))
             for name, array in arrays.items()
         }
         for part, arrays in (("inputs", inputs), ("targets", targets))
@@ -188,26 +213,36 @@ def _text(shape: tuple[int | None, ...]) -> str:
 
 
 def label_counts(measures: Measures, root: RootGraph, inputs: Arrays, targets: Arrays) -> dict[str, int]:
-    """The number of classes of each target that a loss turns into one-hot vectors (JAX only); of the arrays only shapes matter.
+    """The number of classes of each target that a loss turns into one-hot vectors; of the arrays only shapes matter.
 
-    TensorFlow refuses a label that is out of range. JAX compares it with each class, finds none, and the sample has no loss.
+    A label that is out of range gives a vector of zeros, and the sample has no loss. (TensorFlow itself refuses one in a sparse
+    cross-entropy, which JAX computes with one-hot vectors, too.)
     """
     try:
-        shapes = shapes_for(root, inputs, targets)
+        shapes = shapes_for(root, inputs, targets, BATCH)
         tensors = trace(lambda inputs, targets, outputs: measures.traced("loss", inputs, targets, outputs), shapes)
     except Exception as error:  # a loss that is made for one batch size
         logger.debug("The numbers of classes are not known: %s", error)
         return {}
     found: dict[str, int] = {}
     for tensor in tensors:
-        classes = next((source for source in tensor.sources if source.kind == "iota"), None)
-        labels = next((source for source in tensor.sources if source.kind != "iota"), None)
-        if tensor.operation != "eq" or classes is None or labels is None:
-            continue
-        given = _unchanged(labels)
+        labels, count = _one_hot(tensor)
+        given = None if labels is None else _unchanged(labels)
         if given is not None and given.name is not None and given.name[0] == "targets":
-            found[given.name[1]] = max(size or 0 for size in classes.shape)
+            found[given.name[1]] = count
     return found
+
+
+def _one_hot(tensor: Tensor) -> tuple[Tensor | None, int]:
+    """The labels that a tensor has the one-hot vectors of, and the number of classes; JAX compares labels with all classes."""
+    if tensor.operation == "OneHot" and tensor.sources:
+        return tensor.sources[0], tensor.shape[-1] or 0
+    classes = next((source for source in tensor.sources if source.kind == "iota"), None)
+    if tensor.operation != "eq" or classes is None:
+        return None, 0
+    return next((source for source in tensor.sources if source.kind != "iota"), None), max(
+        size or 0 for size in classes.shape
+    )
 
 
 def check_labels(batch: Batch, counts: dict[str, int]) -> None:
@@ -221,7 +256,10 @@ def check_labels(batch: Batch, counts: dict[str, int]) -> None:
         if array is None or not array.size or (array.max() < count and array.min() >= -1):
             continue
         value = int(array.max() if array.max() >= count else array.min())
-        raise DataError(f"A label is out of range: {out_of_range(batch, value, count, labels=True)}.")
+        raise DataError(
+            f"A label is out of range: {out_of_range(batch, value, count, labels=True)}. Its one-hot vector is 0, so the sample would "
+            "have no loss. If that is meant, mark it with -1, or set --trainer.sanity_check False."
+        )
 
 
 def _unchanged(tensor: Tensor) -> Tensor | None:
@@ -269,9 +307,9 @@ def _tensorflow_tensors(function: Callable[[Any, Any, Any], Any], shapes: Shapes
         for output in operation.outputs:
             if output.ref() not in known:
                 shape = tuple(output.shape) if output.shape.rank is not None else ()
-                made = Tensor(
-                    shape, kind, sources, line=_line((f.filename, f.lineno, f.name) for f in operation.traceback)
-                )
+                line = _line((f.filename, f.lineno, f.name) for f in operation.traceback)
+                last = operation.type != "OneHot" or operation.get_attr("axis") == -1
+                made = Tensor(shape, kind, sources, line=line, operation=operation.type if last else "")
                 known[output.ref()] = made
                 yield made
 

@@ -63,7 +63,6 @@ class SanityCheck:
         self._callbacks = callbacks
         self._lav: Any = lav
         self._names: dict[str, set[str] | None] = {}
-        self._label_counts: dict[str, int] = {}
         self._warned = False
 
     def run(self, first: Batch) -> None:
@@ -92,8 +91,7 @@ class SanityCheck:
         self._warn_of_not_finite(batch, "training")
         warn_of_data(self._run, batch)
         warn_of_averages(self._run)
-        if not backend().checks_labels:
-            self._label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
+        self._run.label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         own_step = type(model).train_step is not TrainingModel.train_step
         self._names["train"] = None if own_step else set(model.results())
 
@@ -113,7 +111,7 @@ class SanityCheck:
         logs: dict[str, float] = {}
         with self._explaining("the validation"):
             for batch in batches:
-                check_labels(batch, self._label_counts)
+                check_labels(batch, run.label_counts or {})
                 with explaining_step([batch], "the validation"):
                     logs = engine.test(stacked([batch], "inputs"), stacked([batch], "targets"))
                 self._check_finite(batch, logs.get("loss", 0.0), "validation")
