@@ -132,9 +132,10 @@ class Command:
             print_help(None, [], usage=cls.usage(), description=about, options=cls.options_class())
             return 0
         if missing is not None:
-            what = missing.positional.lower().replace("|", " or ")
+            named = missing.positional.replace("|", " or ")
+            what = f"the {named.lower()}" if len(named) > 1 else named
             explained = f"{missing.positional} is {missing.help}."
-            raise ParamsError("\n".join([f"name the {what} first: {cls.usage()}. {explained}", *_found(missing)]))
+            raise ParamsError("\n".join([f"name {what} first: {cls.usage()}. {explained}", *_found(missing)]))
         if not asked:
             options, rest = parse_options(cls.options_class(), own)
         command = cls.opened(options, words)

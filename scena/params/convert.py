@@ -266,6 +266,8 @@ def _other_to_raw(value: Any) -> Any:
     import msgspec
 
     try:
+        if isinstance(value, bytes | bytearray | memoryview):
+            raise TypeError("msgspec would write other text")
         return msgspec.to_builtins(value)
     except TypeError:
         raise ParamsError(

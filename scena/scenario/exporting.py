@@ -13,7 +13,14 @@ from scena.errors import ConversionError, ScenarioError
 from scena.model.state.archive import write_layer_file
 from scena.params import short_name
 from scena.prediction.converted import is_verified
-from scena.scenario.stored import ExportParams, describe, model_content, read_description, write_description
+from scena.scenario.stored import (
+    ExportParams,
+    describe,
+    model_content,
+    read_description,
+    refuse_existing,
+    write_description,
+)
 from scena.storage.checksums import add_checksums, keep_foreign, seal_tree, tree_checksums
 from scena.storage.durable import link_tree, put_in_place, replace_directory, sync_tree
 from scena.storage.run_layout import EXPORT_FILE, MANIFEST, model_file
@@ -189,8 +196,7 @@ def adapt(export: "LoadedExport", scenario_params: Any, directory: Path) -> None
 
     Raises ScenarioError if the changed model has other weights, or the directory exists.
     """
-    if directory.exists():
-        raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")
+    refuse_existing(directory)
     scenario = type(export.scenario)(scenario_params)
     old, new = export.build(), scenario.build()
     states = old.layers().read()

@@ -350,6 +350,12 @@ def load_export(directory: Path, scenario: AnyScenario) -> LoadedExport:
     )
 
 
+def refuse_existing(directory: Path) -> None:
+    """Raises ScenarioError if there is something where an export is to be written."""
+    if directory.exists():
+        raise ScenarioError(f"{directory} exists already. Choose another --out, or delete it.")
+
+
 def compare_code(exports: Sequence[LoadedExport], *, strict: bool = False) -> None:
     """Warns, once for each source file, if exports were made with other code than today's; with `strict` that is an error. Exports
     that were compared before are skipped.

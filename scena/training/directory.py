@@ -57,7 +57,12 @@ def default_directory(scenario_name: str) -> Path:
 
 
 def refuse_used_directory(directory: Path) -> None:
-    """Raises TrainingError if the directory already holds a run."""
+    """Raises TrainingError if the directory already holds a run, or a file is in its place."""
+    place = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
+    if not place.is_dir():
+        raise TrainingError(
+            f"Cannot write to the output directory {directory}: {place} is no directory. Choose another --trainer.output_dir."
+        )
     found = [mark for mark in MARKS if (directory / mark).exists()]
     if found:
         raise TrainingError(

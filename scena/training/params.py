@@ -150,7 +150,8 @@ class TrainerParams(Params, Generic[TScenarioParams, TPipelines], builds="scena.
     )
     best: BestBy | None = param(
         None,
-        help="the value that selects the best model: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: the model's own)",
+        help="the value that selects the best model: min:val_loss, max:acc, max:lav_acc, min:train_loss (default: the model's own); of "
+        "equal values the earliest counts",
         known_as=["monitor", "metric_for_best_model"],
     )
     best_dir: Path | None = param(

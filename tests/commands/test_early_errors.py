@@ -29,6 +29,7 @@ class Lines(ListFileScenario[LinesParams]):
     """Lines."""
 '''
 FULL = "train examples.tutorial.full"
+EXPORT = ROOT / "tests/scenario/format_1/best"
 REFUSED = {
     "train classification --val.split nosuch": "The data set 'digits' has no split 'nosuch'; it has train, test.",
     "train classification --train.split train[:": "A split is written as train, train[:80%] or train[100:200]+test. Received:",
@@ -41,6 +42,14 @@ REFUSED = {
         "'a.csv' has no column 'spent' (did you mean spend?); it has ['age', 'left', 'spend'] (delimiter ',')."
     ),
     "train examples.tabular --train.files b.csv --val.files no.csv": "'no.csv' cannot be read: No such file or directory.",
+    f"adapt {EXPORT} --out used": "used exists already. Choose another --out, or delete it.",
+    f"serve {EXPORT} --token_file no.txt": "Cannot read --token_file no.txt: No such file or directory.",
+    f"serve {EXPORT} --tls_cert a.csv": "Cannot use --tls_cert a.csv: there is no certificate with its key in PEM form.",
+    f"lav {EXPORT} --bootstrap 1e9": "--bootstrap must be <= 1000000, received 1000000000",
+    f"predict {EXPORT} --data RowGenerator --data.delimiter ;;": "--data: delimiter is one character,",
+    f"{FULL} --trainer.output_dir a.csv/run": "Cannot write to the output directory a.csv/run: a.csv is no directory.",
+    f"{FULL} --max_epochs 3": "--max_epochs does not exist; did you mean --trainer.epochs?",
+    "compare": "name A first: scena compare A B",
     "import-checkpoint no.ckpt examples.tutorial.min --out new": "There is no checkpoint no.ckpt. Give its prefix,",
     f"{FULL} --trainer.random_seed -1": "--trainer.random_seed must be >= 0, received -1",
     f"{FULL} --trainer.random_seed 4294967296": "--trainer.random_seed must be < 4294967296, received 4294967296",

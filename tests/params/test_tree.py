@@ -229,6 +229,7 @@ def test_params_made_in_python_can_be_checked() -> None:
             {"n_classes": print},
             "ModelParams.n_classes: expected a whole number. A value of type builtin_function_or_method",
         ),
+        ({"n_classes": b"3"}, "ModelParams.n_classes: expected a whole number. A value of type bytes cannot be stored"),
     ],
 )
 def test_wrong_types_from_python_are_named(changes: dict[str, Any], message: str) -> None:

@@ -190,7 +190,7 @@ class ScaledCell(keras.layers.LSTMCell):
 
 
 def test_a_recurrent_layer_is_traced_once_unless_it_keeps_something_else() -> None:
-    x = keras.Input((30, 2), name="x")
+    x = keras.Input((None, 2), name="x")
     rnn = keras.layers.RNN(ScaledCell(3))
     graph = keras.Model({"x": x}, {"y": rnn(x)})
     built: Any = SimpleNamespace(graphs={"default": graph}, layers=lambda: Layers(graph))
@@ -201,6 +201,11 @@ def test_a_recurrent_layer_is_traced_once_unless_it_keeps_something_else() -> No
         return model.outputs(inputs)["default"]["y"], len(CALLS)
 
     first, traced = run()
+    CALLS.clear()
+    longer = np.ones((3, 40, 2), "float32")
+    of_longer = model.outputs({"x": longer})["default"]["y"]
+    assert not CALLS  # the traced layer takes any size
+    np.testing.assert_allclose(of_longer, graph({"x": longer})["y"], rtol=1e-5)
     rnn.cell.kernel.assign(2 * rnn.cell.kernel)
     second, repeated = run()
     assert traced > 0 and repeated == 0

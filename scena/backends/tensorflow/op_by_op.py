@@ -1,7 +1,7 @@
 """Running a model op by op without waiting for what compiling would save: for a single run of a few samples."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ def fast_loops(traced: dict[int, Callable[..., Any]] | None = None) -> Iterator[
         if not tf.executing_eagerly() or layer.stateful or sequences.shape[1] <= SHORT:
             return original(layer, sequences, *args, **kwargs)
         if id(layer) not in functions:
-            functions[id(layer)] = tf.function(partial(original, layer), autograph=False)
+            functions[id(layer)] = _traced(partial(original, layer), sequences, *args, **kwargs)
         return functions[id(layer)](sequences, *args, **kwargs)
 
     rnn.call = call
@@ -44,6 +44,25 @@ def fast_loops(traced: dict[int, Callable[..., Any]] | None = None) -> Iterator[
             yield
     finally:
         rnn.call = original
+
+
+def _traced(function: Callable[..., Any], sequences: Any, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """The function traced once, for batches of any size and length where it allows that."""
+    made = tf.function(function, autograph=False)
+
+    def spec(value: Any) -> Any:
+        is_mask = tf.is_tensor(value) and value.dtype == tf.bool
+        return (
+            tf.TensorSpec([None, *([None] if is_mask else value.shape[1:])], value.dtype)
+            if tf.is_tensor(value)
+            else value
+        )
+
+    states_and_mask = tf.nest.map_structure(spec, (args, kwargs))
+    with suppress(Exception):  # a cell of the user may need to know the sizes
+        lengths = tf.TensorSpec([None, None, *sequences.shape[2:]], sequences.dtype)
+        made.get_concrete_function(lengths, *states_and_mask[0], **states_and_mask[1])
+    return made
 
 
 def compiled_when_it_pays(run: Callable[[Arrays], Arrays], graph: keras.Model) -> Callable[[Arrays], Arrays]:

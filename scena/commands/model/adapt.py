@@ -5,6 +5,7 @@ from pathlib import Path
 from scena.commands.model_command import ModelCommand, ModelOptions
 from scena.commands.output import make_folder
 from scena.params import Params, param, root_of
+from scena.scenario.stored import refuse_existing
 
 
 class AdaptOptions(ModelOptions):
@@ -27,6 +28,7 @@ class Adapt(ModelCommand):
         return root_of(scenario=self.exports[0].params.scenario)
 
     def run(self) -> None:
+        refuse_existing(self.options.out)
         make_folder("--out", self.options.out.parent)
         self.start()
         from scena.prediction.converted import read_converted

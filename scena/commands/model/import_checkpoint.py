@@ -7,6 +7,7 @@ from scena.commands.command import ScenarioCommand, ScenarioOptions
 from scena.commands.output import text_table
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
+from scena.scenario.stored import refuse_existing
 
 if TYPE_CHECKING:
     from scena.backends.tensorflow.checkpoint_import import Matches
@@ -48,8 +49,7 @@ class ImportCheckpoint(ScenarioCommand):
     def run(self) -> None:
         options = self.options
         rules = [_rule(text) for text in options.map]
-        if options.out.exists():
-            raise ScenarioError(f"{options.out} exists already; choose another --out.")
+        refuse_existing(options.out)
         if not (options.checkpoint.exists() or Path(f"{options.checkpoint}.index").exists()):
             raise ScenarioError(
                 f"There is no checkpoint {options.checkpoint}. Give its prefix, such as run/model.ckpt-100, or its directory."

@@ -42,6 +42,7 @@ class LavOptions(ModelsOptions):
     bootstrap: int | None = param(
         None,
         ge=100,
+        le=1_000_000,
         help="95 % intervals of the results from this many resamples of the samples, such as 1000; measures sample by sample",
     )
     plot: Path | None = param(

@@ -10,6 +10,7 @@ from scena.data.params import DataPipelineParams
 from scena.errors import ScenaError
 from scena.params import Params, ParamsError, param
 from scena.prediction.params import AutoRuntimeParams, RuntimeParams, ServeParams
+from scena.prediction.serving.access import check_certificate, read_tokens
 from scena.scenario.stored import load_export
 
 
@@ -38,6 +39,8 @@ class Serve(ModelCommand):
         name = params.name or self.scenario.__name__.removesuffix("Scenario").lower() or "model"
         if not re.fullmatch(r"[\w.-]+", name):
             raise ParamsError(f"--name may hold letters, digits, '.', '-' and '_'. Received: {name!r}")
+        check_certificate(params.tls_cert, params.tls_key)
+        read_tokens(params)
         pipeline = DataPipelineParams(batch_size=params.max_batch, num_processes=0)
         predicting = self.scenario.predictor_params(
             pipeline=pipeline, device=self.params.device, runtime=self.params.runtime

@@ -26,7 +26,10 @@ class DumpOptions(ImportOptions):
     scenario: str | None = param(None, help="the scenario, if its module is not where it was")
     json: Path | None = param(None, help="also write the results to this JSON file (- for the terminal)")
     bootstrap: int | None = param(
-        None, ge=100, help="95 % intervals of the results from this many resamples of the samples, such as 1000"
+        None,
+        ge=100,
+        le=1_000_000,
+        help="95 % intervals of the results from this many resamples of the samples, such as 1000",
     )
     plot: Path | None = param(
         None, help="draw the confusion matrix or predicted numbers, and what the evaluator draws, into this file"

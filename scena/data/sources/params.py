@@ -118,6 +118,10 @@ class RowGeneratorParams(DataGeneratorParams, builds=".text_files:RowGenerator")
     input_columns: list[str] = param([], help="columns of the inputs; default: all that are not targets")
     target_columns: list[str] = param([], help="columns of the targets")
 
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise ParamsError(f"delimiter is one character, such as ; or a tab. Received: {self.delimiter!r}")
+
 
 class ArrayGeneratorParams(DataGeneratorParams, builds=".arrays:ArrayGenerator"):
     """Rows of arrays in .npy, .npz or HDF5 files; the first axis counts samples."""

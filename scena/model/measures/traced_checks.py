@@ -61,8 +61,11 @@ class Tensor:
     """The backend's name of the operation."""
 
 
-def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, targets: Arrays) -> None:
+def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, targets: Arrays) -> dict[str, int]:
     """Traces losses and metrics, and looks for accidental pairs; only the shapes of inputs and targets matter.
+
+    Returns:
+        What `label_counts` finds in the losses.
 
     Raises:
         ModelError: names both tensors with their shapes, the line, and the fix.
@@ -71,7 +74,8 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
         shapes = shapes_for(root, inputs, targets, BATCH)
     except Exception as error:  # a graph that is made for one batch size
         logger.debug("Losses and metrics are not checked for accidental pairs: %s", error)
-        return
+        return {}
+    counts: dict[str, int] = {}
     for method in ("loss", "metrics"):
 
         def run(inputs: Any, targets: Any, outputs: Any) -> Any:
@@ -89,6 +93,8 @@ def check_broadcasts(measures: Measures, root: RootGraph, inputs: Arrays, target
             pair = accidental_pair(tensor)
             if pair is not None:
                 raise ModelError(_explanation(spelled(type(measures.model), method), tensor, *pair))
+        counts |= _counts(tensors) if method == "loss" else {}
+    return counts
 
 
 def _works(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> bool:
@@ -224,6 +230,10 @@ def label_counts(measures: Measures, root: RootGraph, inputs: Arrays, targets: A
     except Exception as error:  # a loss that is made for one batch size
         logger.debug("The numbers of classes are not known: %s", error)
         return {}
+    return _counts(tensors)
+
+
+def _counts(tensors: list[Tensor]) -> dict[str, int]:
     found: dict[str, int] = {}
     for tensor in tensors:
         labels, count = _one_hot(tensor)

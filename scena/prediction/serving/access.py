@@ -56,4 +56,5 @@ def check_certificate(cert: Path | None, key: Path | None) -> None:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(cert, key)
     except (OSError, ssl.SSLError) as error:
         both = f"--tls_cert {cert}" + (f" with --tls_key {key}" if key is not None else "")
-        raise ScenaError(f"Cannot use {both}: {error.strerror or error}.") from error
+        reason = "there is no certificate with its key in PEM form" if "PEM" in str(error) else error.strerror or error
+        raise ScenaError(f"Cannot use {both}: {reason}.") from error

@@ -19,7 +19,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from scena.data.sample import Batch, Cursor
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
-from scena.prediction.serving.access import check_certificate
 from scena.prediction.serving.app import create_app
 from scena.prediction.serving.reload import Reloader, look
 from scena.prediction.serving.signature import ServedModel
@@ -42,7 +41,6 @@ def serve(load: Callable[[], tuple[Any, ServedModel]], params: ServeParams, dire
         params: where to listen, and so on.
         directories: the exports that it opens; they are watched, and opened again when they are replaced.
     """
-    check_certificate(params.tls_cert, params.tls_key)
     stamp = look(directories)
     predictor, model = load()
     server = create_server(predictor, params, model)

@@ -22,7 +22,7 @@ from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
 from scena.model.measures.bad_data import explaining_step, not_finite
 from scena.model.measures.batch_checks import FURTHER, mistakes, padding_effects
-from scena.model.measures.traced_checks import check_broadcasts, check_labels, label_counts
+from scena.model.measures.traced_checks import check_broadcasts, check_labels
 from scena.model.state.randomness import global_seed_variables
 from scena.model.tensorboard import split_results
 from scena.model.training_model import TrainingModel
@@ -87,11 +87,10 @@ class SanityCheck:
 
     def _check_training(self, batch: Batch) -> None:
         model: Any = self._run.model
-        check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
+        self._run.label_counts = check_broadcasts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         self._warn_of_not_finite(batch, "training")
         warn_of_data(self._run, batch)
         warn_of_averages(self._run)
-        self._run.label_counts = label_counts(model.measures, self._run.built.root, batch.inputs, batch.targets)
         own_step = type(model).train_step is not TrainingModel.train_step
         self._names["train"] = None if own_step else set(model.results())
 

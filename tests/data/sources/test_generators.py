@@ -66,7 +66,7 @@ def test_rows_of_tables(tmp_path: Path) -> None:
         ({"text": "bye"}, {"label": "3"}),
     ]
     assert rows[1].meta.endswith("a.csv:3")
-    with pytest.raises(DataError, match=r"has no column 'lable'; it has \['text', 'label'\]"):
+    with pytest.raises(DataError, match=r"has no column 'lable' \(did you mean label\?\); it has \['text', 'label'\]"):
         params.replace(target_columns=["lable"]).create(PipelineMode.TRAINING)
 
 
