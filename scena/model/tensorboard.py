@@ -179,7 +179,7 @@ def split_results(results: dict[str, Any]) -> tuple[dict[str, float], dict[str, 
         if isinstance(value, TensorBoardData):
             shown[name] = value
         elif isinstance(value, bytes):
-            shown[name] = RawSummary(value)
+            shown[name] = _checked_summary(name, value)
         elif np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf":
             numbers[name] = float(value)
         else:
@@ -188,6 +188,22 @@ def split_results(results: dict[str, Any]) -> tuple[dict[str, float], dict[str, 
                 f"Received: {type(value).__name__}."
             )
     return numbers, shown
+
+
+def _checked_summary(name: str, value: bytes) -> RawSummary:
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    try:
+        parsed = Summary.FromString(value)
+    except DecodeError:
+        parsed = Summary()
+    if not parsed.value:
+        raise ModelError(
+            f"The result {name!r} is bytes, but no serialized summary for TensorBoard. Return a number, a text as TextData(…), or the "
+            f"bytes of a summary. Received: {value[:40]!r}."
+        )
+    return RawSummary(value)
 
 
 _collected: ContextVar[list[tuple["TensorBoardWriter", Any]] | None] = ContextVar("collected", default=None)

@@ -220,5 +220,7 @@ def test_a_result_that_is_neither_a_number_nor_to_look_at_is_named() -> None:
         ModelError, match=r"The result 'x' is neither a number nor data for TensorBoard .* Received: list"
     ):
         split_results({"x": [1, 2]})
+    with pytest.raises(ModelError, match=r"The result 'x' is bytes, but no serialized summary .* Received: b'correct'"):
+        split_results({"x": b"correct"})
     assert split_results({"a": np.float32(1), "b": True}) == ({"a": 1.0, "b": 1.0}, {})
     assert keras is not None
