@@ -35,6 +35,7 @@ from scena.scenario.ensemble import members
 from scena.training.prepare import check_fold
 from tests.data.image.pictures import class_folders
 from tests.experiments.program import ROOT, scena, start
+from tests.prediction.http_service import ask, started
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 from tests.zygote import Zygote
@@ -83,7 +84,7 @@ def test_each_fold_is_tested_by_a_model_that_has_not_seen_it(done: tuple[Path, s
     assert (output / "report" / "index.html").is_file()
 
 
-def test_the_ensemble_is_used_like_an_export(done: tuple[Path, str], tmp_path: Path) -> None:
+def test_the_ensemble_is_used_like_an_export(done: tuple[Path, str], zygote: Zygote, tmp_path: Path) -> None:
     moved = tmp_path / "ensemble"
     shutil.copytree(done[0] / "ensemble", moved)
     assert json.loads((moved / "ensemble.json").read_text())["voter"] == "Voter"
@@ -97,6 +98,11 @@ def test_the_ensemble_is_used_like_an_export(done: tuple[Path, str], tmp_path: P
     mean = np.mean([one.predict_sample(pool[0]).outputs["pred"] for one in single], axis=0)
     assert len(rows) == 5 and np.allclose(rows[0]["outputs"]["pred"], mean, atol=1e-5)
     assert np.allclose(ToyScenario.create_predictor(moved).predict_sample(pool[0]).outputs["pred"], mean, atol=1e-5)
+    with started(zygote, str(moved), log=tmp_path / "served") as (process, port):
+        address = next(path for path in ask(port, "/openapi.json")[1]["paths"] if path.endswith(":predict"))
+        status, answer = ask(port, address, {"instances": [{"x": pool[0].inputs["x"].tolist()}]})
+        assert status == 200 and np.allclose(answer["predictions"][0]["pred"], mean, atol=1e-5)
+        process.kill()
     shutil.rmtree(moved / "fold-2")
     with pytest.raises(ScenarioError, match="not complete: its member fold-2 is missing"):
         members(moved)

@@ -23,8 +23,15 @@ def in_history(directory: Path) -> Numbers:
     """What a tracker must hold of a run whose epochs end with a validation: its history, epoch by epoch."""
     with (directory / "history.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    names = {"val_loss": "val/loss", "loss": "train/loss", "learning_rate": "train/learning_rate"}
-    return [(key, int(row["step"]), float(row[name])) for row in rows for name, key in names.items() if row.get(name)]
+    left_out = ("epoch", "step", "seconds")
+    names = [name for name in rows[0] if name not in left_out]
+    keys = [f"val/{name[4:]}" if name.startswith("val_") else f"train/{name}" for name in names]
+    return [
+        (key, int(row["step"]), float(row[name]))
+        for row in rows
+        for name, key in zip(names, keys, strict=True)
+        if row[name]
+    ]
 
 
 def results(numbers: Numbers) -> Numbers:
