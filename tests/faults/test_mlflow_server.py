@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.environments import own_environment
-from tests.faults.tracked import OLDER, check, in_history, live_through_everything
+from tests.faults.tracked import OLDER, catch_up, check, in_history, live_through_everything
 from tests.zygote import Zygote
 
 pytestmark = pytest.mark.long
@@ -149,12 +149,12 @@ def test_kills_with_a_server_that_is_stopped_and_started(
 def test_back_fill_of_runs_that_were_trained_without_a_tracker(
     zygote: Zygote, server: Server, reference: Path, tmp_path: Path
 ) -> None:
-    run, log = tmp_path / "run", tmp_path / "log"
+    run = tmp_path / "run"
     shutil.copytree(reference, run)
     identity = json.loads((run / "trainer_params.json").read_text())["run"]
     for _ in range(2):  # the second one finds nothing to do
         words = ["--to", "mlflow", "--to.mlflow.uri", server.uri, "--to.mlflow.tags", "paper=v2"]
-        assert zygote.run("track", tmp_path, *words, log=log) == 0, log.read_text()
+        catch_up(zygote, run, words)
         numbers = server.numbers()[identity]
         check(numbers, run)
         assert set(numbers) == set(in_history(run))

@@ -86,7 +86,7 @@ def live_through_everything(
     chance = random.Random(7)
     keep = ["--trainer.keep_checkpoints", "50"]
     done = kill_until_finished(zygote, run, [*FLAGS, *keep, *tracker], chance, kills, resume_flags)
-    _catch_up(zygote, run, send())
+    catch_up(zygote, run, send())
     assert not unlike(expected, run)
     identity = str(json.loads((run / "trainer_params.json").read_text())["run"])
     first = held()
@@ -95,7 +95,7 @@ def live_through_everything(
 
     back = ["resume", str(run), "--from", OLDER]
     done += kill_until_finished(zygote, run, [], chance, 1, resume_flags, start=[*back, *resume_flags()])
-    _catch_up(zygote, run, send())
+    catch_up(zygote, run, send())
     assert not unlike(expected, run)
     replayed = held()
     assert list(replayed) == [identity] and results(replayed[identity]) == results(first[identity])
@@ -105,7 +105,7 @@ def live_through_everything(
     done += kill_until_finished(
         zygote, run, [], chance, 1, lambda: [*resume_flags(), *other], start=[*back, *other, *resume_flags()]
     )
-    _catch_up(zygote, run, send())
+    catch_up(zygote, run, send())
     after = held()
     linked = f"{identity}-1"
     assert sorted(after) == [identity, linked] and results(after[identity]) == results(first[identity])
@@ -119,7 +119,7 @@ def live_through_everything(
     return identity
 
 
-def _catch_up(zygote: Zygote, run: Path, words: list[str]) -> None:
+def catch_up(zygote: Zygote, run: Path, words: list[str]) -> None:
     """`scena track`, until it has sent everything; a sender that outlived a killed training may be at work."""
     log, until = run.with_suffix(".track"), time.monotonic() + 300
     while zygote.run("track", run, *words, log=log) != 0:
