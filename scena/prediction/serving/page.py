@@ -112,7 +112,7 @@ def _signature_table(signature: Signature) -> str:
         for kind, specs in (("input", signature.inputs), ("output", signature.outputs))
         for name, spec in specs.items()
     ]
-    return table(["Name", "", "Shape", "Type"], rows, label="Inputs and outputs")
+    return table(["Name", "Kind", "Shape", "Type"], rows, label="Inputs and outputs")
 
 
 def _class_list(signature: Signature) -> str:
