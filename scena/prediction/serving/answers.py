@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scena.data.sample import Sample
-from scena.errors import DataError
+from scena.errors import DataError, SampleError
 from scena.prediction.answer_files import plain
 
 
@@ -21,7 +21,7 @@ class RefusedError(Exception):
 def refusal(error: Exception) -> RefusedError:
     """The status and the message for an error of a sample."""
     if isinstance(error, DataError):
-        return RefusedError(422, str(error))
+        return RefusedError(422, error.reason if isinstance(error, SampleError) else str(error))
     if isinstance(error, ValueError):
         return RefusedError(400, str(error))
     return RefusedError(500, f"The prediction failed: {type(error).__name__}: {error}")

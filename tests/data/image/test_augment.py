@@ -12,9 +12,10 @@ from scena.data.image import params as p
 from scena.data.image.augment import arrays
 from scena.data.image.augment.operations import OperationList
 from scena.data.image.augment.processor import decode_image
-from scena.data.image.params import AugmentParams
+from scena.data.image.params import AugmentParams, DecodeImageParams
 from scena.data.stages.rng import SampleRandom, keys_of, philox_words, uniforms
 from scena.data.tensorflow import augment_ops as tensors
+from scena.errors import SampleError
 from scena.params import ParamsError
 from tests.data.image.pictures import picture
 
@@ -238,3 +239,10 @@ def test_what_is_no_image_is_said_in_words(data: bytes, reason: str) -> None:
     with pytest.raises(DataError, match=f"^An image of {len(data)} bytes cannot be decoded: {reason}") as caught:
         decode_image(data)
     assert "0x" not in str(caught.value)
+
+
+def test_a_damaged_image_can_be_skipped_and_the_error_says_how() -> None:
+    """One broken file of a folder should not stop a newcomer."""
+    processor = DecodeImageParams().create(DataBaseParams(), PipelineMode.TRAINING)
+    with pytest.raises(SampleError, match=r"^'image' of a sample .*cut\.jpg.*cannot be decoded.*\. Set on_error=skip"):
+        processor.apply(Sample(inputs={"image": b"\xff\xd8\xff\xe0broken"}, meta={"name": "cut.jpg"}))

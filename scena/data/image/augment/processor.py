@@ -13,7 +13,7 @@ from scena.data.params import DataBaseParams, PipelineMode
 from scena.data.processor import MappingDataProcessor
 from scena.data.sample import Sample
 from scena.data.stages.rng import key_of, uniforms
-from scena.errors import DataError
+from scena.errors import DataError, SampleError
 
 
 def decode_image(data: bytes, channels: int = 3) -> np.ndarray:
@@ -44,7 +44,7 @@ class DecodeImage(MappingDataProcessor[DecodeImageParams]):
             try:
                 image = decode_image(data, self.params.channels)
             except DataError as error:
-                raise DataError(f"{self.params.image!r} of {sample.identity()}: {error}") from None
+                raise SampleError(f"{self.params.image!r} of {sample.identity()}: {error}") from None
         else:
             image = np.asarray(data)
             image = image[..., None] if image.ndim == 2 else image
