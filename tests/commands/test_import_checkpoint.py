@@ -97,7 +97,12 @@ def test_what_does_not_match_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["nowhere/model.ckpt", SCENARIO, "--out", "x"], 1, "is not a checkpoint of TensorFlow, or is damaged"),
+        (
+            ["nowhere/model.ckpt", SCENARIO, "--out", "x"],
+            1,
+            "There is no checkpoint nowhere/model.ckpt. Give its prefix,",
+        ),
+        ([__file__, SCENARIO, "--out", "x"], 1, "is not a checkpoint of TensorFlow, or is damaged"),
         (["nowhere/model.ckpt", SCENARIO], 2, "--out is required"),
         (
             ["nowhere/model.ckpt", SCENARIO, "--out", "x", "--map", "a(=b"],
