@@ -1,5 +1,6 @@
 """W&B's files and trackio's database hold each value once and in order after kills and older checkpoints; their own readers say so."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -59,4 +60,4 @@ def test_trackio(trackio_python: Path, expected: dict[str, Any], tmp_path: Path)
         zygote.close()
     with sqlite3.connect(tmp_path / "trackio" / "digits.db") as database:
         described = dict(database.execute("select run_id, config from configs").fetchall())
-    assert f'"scena.continues": "{identity}"' in described[f"{identity}-1"]
+    assert json.loads(described[f"{identity}-1"])["scena.continues"] == identity
