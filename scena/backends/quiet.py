@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
@@ -64,17 +65,21 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
+_SILENCE = threading.RLock()
+"""Of two threads, the second would put back what the first one writes to."""
+
+
 @contextmanager
 def silenced_unless_failing() -> Iterator[None]:
-    """Drops what native code writes to standard error while the block runs, unless it fails."""
+    """Drops what native code writes to standard error while the block runs, unless it fails. What other threads write is dropped, too."""
     if os.environ.get("SCENA_LOG_LEVEL", "").lower() == "debug":
         yield
         return
     import tempfile
 
     sys.stderr.flush()
-    real = os.dup(2)
-    with tempfile.TemporaryFile() as noise:
+    with _SILENCE, tempfile.TemporaryFile() as noise:
+        real = os.dup(2)
         os.dup2(noise.fileno(), 2)
         try:
             yield

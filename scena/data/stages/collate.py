@@ -36,6 +36,11 @@ class Collator:
                 spec = ArraySpec((None, *spec.shape), spec.dtype) if whole_batches else spec
                 self._parts.append((part, key, spec, padding.get(key, 0)))
 
+    @property
+    def pads(self) -> bool:
+        """Whether a sample looks different in batches of other samples."""
+        return any(spec.variable or spec.dtype.kind in "US" for _, _, spec, _ in self._parts)
+
     def keys(self) -> list[tuple[str, str]]:
         """(inputs | targets, name) of each array, in the order of `collate`."""
         return [(part, key) for part, key, _, _ in self._parts]

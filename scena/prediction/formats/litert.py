@@ -125,19 +125,48 @@ def _reason(error: Exception) -> str:
 def open_litert(path: Path) -> Run:
     """The model of a file."""
     with quiet():
-        runner = open_interpreter(path).get_signature_runner("serving_default")
+        model = LiteRTModel(path)
 
     def run(inputs: Arrays) -> Arrays:
         with quiet():
-            return dict(runner(**inputs))
+            return model(inputs)
 
     return run
 
 
-def open_interpreter(path: Path, threads: int | None = None) -> Any:
-    """The interpreter of a file."""
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError as error:
-        raise ConversionError("Running a LiteRT file needs more packages: pip install 'scena[litert]'.") from error
-    return Interpreter(model_path=str(path), num_threads=threads)
+class LiteRTModel:
+    """The model of a file, for one call at a time. It costs less than the runner of a signature, which resizes the inputs at each call.
+
+    Args:
+        path: the file.
+        threads: of a call; the default is 1.
+    """
+
+    def __init__(self, path: Path, threads: int | None = None) -> None:
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError as error:
+            raise ConversionError("Running a LiteRT file needs more packages: pip install 'scena[litert]'.") from error
+        self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
+        runner = self._interpreter.get_signature_runner("serving_default")
+        inputs, outputs = runner.get_input_details(), runner.get_output_details()
+        self.sizes = {name: tuple(map(int, detail["shape_signature"][1:])) for name, detail in inputs.items()}
+        """The axes of each input without that of the batch; -1 is any size."""
+        self._inputs = [(name, detail["index"]) for name, detail in inputs.items()]
+        self._outputs = [(name, detail["index"]) for name, detail in outputs.items()]
+        self._shapes: list[tuple[int, ...]] | None = None
+
+    def __call__(self, inputs: Arrays) -> Arrays:
+        interpreter = self._interpreter
+        shapes = [inputs[name].shape for name, _ in self._inputs]
+        if shapes != self._shapes:
+            self._shapes = None
+            for (_, index), shape in zip(self._inputs, shapes, strict=True):
+                interpreter.resize_tensor_input(index, shape)
+            interpreter.allocate_tensors()
+            self._shapes = shapes
+        for name, index in self._inputs:
+            interpreter.set_tensor(index, inputs[name])
+        interpreter.reset_all_variables()  # a recurrent layer may keep its state in one
+        interpreter.invoke()
+        return {name: interpreter.get_tensor(index) for name, index in self._outputs}

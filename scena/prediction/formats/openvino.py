@@ -49,12 +49,12 @@ class OpenVINO(ExportFormat):
         return lambda inputs: dict(zip(names, model(inputs).values(), strict=True))
 
 
-def open_model(path: Path, threads: int | None = None, calls: int = 1) -> Any:
-    """The compiled model of a folder, on the CPU, in the precision of its weights; `threads` are those of each call."""
+def open_model(path: Path, threads: int | None = None) -> Any:
+    """The compiled model of a folder, on the CPU, in the precision of its weights; calls at the same time wait for each other."""
     import openvino
 
-    # processors with bfloat16 would use it, and answer otherwise
-    options: dict[str, Any] = {"NUM_STREAMS": calls, "INFERENCE_PRECISION_HINT": "f32"}
+    # processors with bfloat16 would use it, and answer otherwise; pinned, one thread of each model would share the first core
+    options: dict[str, Any] = {"NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False}
     if threads is not None:
-        options["INFERENCE_NUM_THREADS"] = threads * calls
+        options["INFERENCE_NUM_THREADS"] = threads
     return openvino.Core().compile_model(path / MODEL, "CPU", options)

@@ -1,13 +1,12 @@
 """Predicts with LiteRT, on the CPU."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from scena.backends.quiet import silenced_unless_failing
 from scena.errors import DataError
-from scena.prediction.formats.litert import open_interpreter
+from scena.prediction.formats.litert import LiteRTModel
 from scena.prediction.runtimes.base import Arrays
 from scena.prediction.runtimes.parallel import Call, ParallelRuntime, exclusive
 
@@ -16,26 +15,26 @@ class LiteRTRuntime(ParallelRuntime):
     """Runs `model.tflite`. Variable axes that were fixed when it was converted are padded; longer samples are refused."""
 
     package = "ai_edge_litert"
+    usual_threads = 1
+    copies_weights = True
 
     def load(self, path: Path, threads: int | None, calls: int) -> Call:
         def create() -> Call:
-            with silenced_unless_failing():  # it reports its delegate
-                runner = open_interpreter(path, threads).get_signature_runner("serving_default")
-            details = runner.get_input_details()
-            sizes = {name: tuple(detail["shape_signature"][1:]) for name, detail in details.items()}
-            return lambda inputs: self._run(runner, sizes, inputs)
+            model = LiteRTModel(path, threads)
+            return lambda inputs: self._run(model, inputs)
 
-        create()  # finds out whether it can be opened
-        return exclusive(create)
+        with silenced_unless_failing():  # the first one reports its delegate
+            first = create()
+        return exclusive(create, calls, first)
 
-    def _run(self, runner: Any, sizes: dict[str, tuple[int, ...]], inputs: Arrays) -> Arrays:
+    def _run(self, model: LiteRTModel, inputs: Arrays) -> Arrays:
         padding, outputs = self.converted.padding, self.converted.outputs
-        fitting = {name: _fitting(name, inputs[name], own, padding.get(name, 0)) for name, own in sizes.items()}
+        fitting = {name: _fitting(name, inputs[name], own, padding.get(name, 0)) for name, own in model.sizes.items()}
         if not self.converted.one_by_one:
-            found = runner(**fitting)
+            found = model(fitting)
             return {name: found[name] for name in outputs}
         rows = [
-            runner(**{name: values[row : row + 1] for name, values in fitting.items()})
+            model({name: values[row : row + 1] for name, values in fitting.items()})
             for row in range(len(next(iter(fitting.values()))))
         ]
         return {name: np.concatenate([row[name] for row in rows]) for name in outputs}

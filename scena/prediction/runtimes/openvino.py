@@ -11,14 +11,15 @@ class OpenVINORuntime(ParallelRuntime):
     """Runs what the format openvino wrote."""
 
     package = "openvino"
+    copies_weights = True
 
     def load(self, path: Path, threads: int | None, calls: int) -> Call:
-        model = open_model(path, threads, calls)
-        inputs = [port.any_name for port in model.inputs]
-        outputs = {name: model.output(name) for name in self.converted.outputs}
-
         def create() -> Call:
+            # calls of one model with several streams are handed over to its own threads, and those of one stream wait for each other
+            model = open_model(path, threads)
             request = model.create_infer_request()
+            inputs = [port.any_name for port in model.inputs]
+            outputs = {name: model.output(name) for name in self.converted.outputs}
 
             def call(values: Arrays) -> Arrays:
                 found = request.infer({name: values[name] for name in inputs}, share_inputs=True)
@@ -26,4 +27,4 @@ class OpenVINORuntime(ParallelRuntime):
 
             return call
 
-        return exclusive(create)
+        return exclusive(create, calls, create())

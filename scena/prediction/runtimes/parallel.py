@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from scena.prediction.runtimes.base import Arrays
 from scena.prediction.runtimes.converted import ConvertedRuntime
@@ -25,16 +26,23 @@ cores busy."""
 class ParallelRuntime(ConvertedRuntime):
     """Opens the model with all threads for one call at a time, and once more, when it is needed, with one thread for each of several."""
 
+    usual_threads: ClassVar[int | None] = None
+    """The threads of a call if the library is not told; None means all cores."""
+    copies_weights: ClassVar[bool] = False
+    """Whether each of several calls at the same time has the weights in memory once more."""
+
     def open(self, path: Path, threads: int | None) -> None:
-        cores = available_cores()
-        self.parallel_calls = max(1, cores // threads) if threads else cores if size_of(path) <= LARGEST else 1
+        threads = threads or self.usual_threads
+        self.parallel_calls = calls_at_once(available_cores(), threads, size_of(path), copies=self.copies_weights)
         self._path = path
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._running = 0
         self._overlapped = float("-inf")
         self._many = 0
-        self._alone = self.load(path, threads, 1)
-        self._beside = self._alone if threads or self.parallel_calls == 1 else None
+        same = threads is not None or self.parallel_calls == 1
+        self._alone = self.load(path, threads, self.parallel_calls if same else 1)
+        self._beside = self._alone if same else None
 
     def load(self, path: Path, threads: int | None, calls: int) -> Call:
         """Opens the model.
@@ -47,11 +55,13 @@ class ParallelRuntime(ConvertedRuntime):
         raise NotImplementedError(f"{type(self).__name__} must open the model: override load(path, threads, calls).")
 
     def predict(self, inputs: Arrays) -> Arrays:
+        if self._beside is self._alone:
+            return self._alone(inputs)
         with self._lock:
-            call = self._chosen()
+            alone = self._is_alone()
             self._running += 1
         try:
-            return call(inputs)
+            return (self._alone if alone else self._opened_beside())(inputs)
         finally:
             with self._lock:
                 self._running -= 1
@@ -67,25 +77,26 @@ class ParallelRuntime(ConvertedRuntime):
                 self._many -= 1
 
     def prepare_service(self, inputs: Arrays) -> None:
-        with self._lock:
-            beside = self._opened_beside()
+        beside = self._opened_beside()
         if beside is self._alone:
             return
         seconds = {call: _fastest(call, inputs) for call in (self._alone, beside)}
         if seconds[beside] < WORTH * seconds[self._alone]:
             self._alone = beside
 
-    def _chosen(self) -> Call:
+    def _is_alone(self) -> bool:
+        """Whether no other call runs, nor is expected."""
         now = time.monotonic()
         if self._running:
             self._overlapped = now
-        elif not self._many and now - self._overlapped > MEMORY:
-            return self._alone
-        return self._opened_beside()
+            return False
+        return not self._many and now - self._overlapped > MEMORY
 
     def _opened_beside(self) -> Call:
+        """What several calls at once use. Calls that run already do not wait for it to be opened."""
         if self._beside is None:
-            self._beside = self.load(self._path, 1, self.parallel_calls)
+            with self._opening:
+                self._beside = self._beside or self.load(self._path, 1, self.parallel_calls)
         return self._beside
 
 
@@ -99,20 +110,37 @@ def _fastest(call: Call, inputs: Arrays) -> float:
     return min(found)
 
 
-def exclusive(create: Callable[[], Call]) -> Call:
-    """A function for objects that serve one call at a time: calls at the same time get one each."""
-    idle: list[Call] = []
+def exclusive(create: Callable[[], Call], most: int, first: Call) -> Call:
+    """A function for objects that serve one call at a time: calls at the same time get one each, and wait if there are more than `most`.
+
+    Args:
+        create: makes another one.
+        most: how many there may be.
+        first: one of them.
+    """
+    idle, free = [first], threading.Semaphore(most)
 
     def call(inputs: Arrays) -> Arrays:
-        try:
-            chosen = idle.pop()
-        except IndexError:
-            chosen = create()
-        outputs = chosen(inputs)
-        idle.append(chosen)
-        return outputs
+        with free:
+            try:
+                chosen = idle.pop()
+            except IndexError:
+                chosen = create()
+            outputs = chosen(inputs)
+            idle.append(chosen)  # not after an error: nobody knows what state it left
+            return outputs
 
     return call
+
+
+def calls_at_once(cores: int, threads: int | None, size: int, *, copies: bool) -> int:
+    """How many calls at the same time pay off, each with so many threads (None: one each, and all for a call that is alone), for a model
+    of `size` bytes.
+    """
+    if threads is None and size > LARGEST:
+        return 1
+    calls = max(1, cores // (threads or 1))
+    return min(calls, 1 + LARGEST // max(1, size)) if copies else calls
 
 
 def available_cores() -> int:
