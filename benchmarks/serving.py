@@ -5,8 +5,10 @@
 
 The model is MobileNetV2 at 32 pixels, or the tutorial's CNN, with random weights. All contenders run the
 same file in the same runtime and get the same JSON with a PNG in it, from clients in a process of their own. They take turns, so that a
-busy machine disturbs all alike; a ratio is the median of the ratios of the rounds. FastAPI calls `model.predict` of Keras, or the
-session of ONNX Runtime, for each request; the others batch. Peers are installed with uv, each in an environment of its own.
+busy machine disturbs all alike; a ratio is the median of the ratios of the rounds, to the best peer of each. FastAPI calls
+`model.predict` of Keras, or the session of ONNX Runtime, for each request; the others batch. With ONNX Runtime each peer takes part
+twice: as the library comes, with all cores for a call, and with one thread (`fastapi-1`). Peers are installed with uv, each in an
+environment of its own.
 """
 
 import base64
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.options import read_options
-from benchmarks.serving_contenders import PEERS, Contender, start, version
+from benchmarks.serving_contenders import ONE_THREAD, PEERS, Contender, start, version
 from scena.params import Params, param
 
 BATCHING_BARS = {("tutorial", "keras"): 2.0, ("mobilenet", "keras"): 3.0}
@@ -36,7 +38,10 @@ class Options(Params):
 
     model: str = param("mobilenet", choices=["mobilenet", "tutorial"], help="what is served")
     runtime: str = param("onnx", choices=["onnx", "keras"], help="what runs it, on all sides")
-    contenders: list[str] = param(["scena", "single", *PEERS], help="who takes part")
+    contenders: list[str] = param(
+        ["scena", "single", *PEERS, *(f"{name}{ONE_THREAD}" for name in PEERS)],
+        help="who takes part; with one thread (-1) only in ONNX Runtime",
+    )
     seconds: float = param(3.0, gt=0, help="how long a round of one contender takes")
     clients: int = param(16, ge=1, help="clients that ask at the same time")
     rounds: int = param(7, ge=1, help="how often each is measured")
@@ -46,7 +51,9 @@ class Options(Params):
 def main() -> int:
     """Prints a row for each contender, and the ratios; the status is 1 below a bar."""
     options = read_options(Options, __doc__)
-    peers = [name for name in options.contenders if name in PEERS]
+    if options.runtime != "onnx":
+        options.contenders = [name for name in options.contenders if not name.endswith(ONE_THREAD)]
+    peers = list(dict.fromkeys(name.removesuffix(ONE_THREAD) for name in options.contenders if is_peer(name)))
     if options.model != "mobilenet" and peers:
         raise SystemExit("Only MobileNetV2 is served by others: --contenders scena single")
     with tempfile.TemporaryDirectory() as name:
@@ -126,6 +133,11 @@ def check_answers(contenders: list[Contender], request: bytes) -> None:
             raise SystemExit(f"{contender.name} answers something else: {answer}, {contenders[0].name} {answers[0]}")
 
 
+def is_peer(name: str) -> bool:
+    """Whether it is not Scena."""
+    return name.removesuffix(ONE_THREAD) in PEERS
+
+
 def _first(answer: Any) -> Any:
     row = (answer["predictions"] if isinstance(answer, dict) else answer)[0]
     return row["pred"] if isinstance(row, dict) else row
@@ -188,10 +200,10 @@ print(json.dumps(found))
 
 def report(contenders: list[Contender], options: Options, runtime: dict[int, float]) -> int:
     """Prints the figures."""
-    print(f"{'':<10}{'requests/s':>11}{'median ms':>11}{'p99 ms':>9}{'CPU s / 1000':>14}")
+    print(f"{'':<12}{'requests/s':>11}{'median ms':>11}{'p99 ms':>9}{'CPU s / 1000':>14}")
     for contender in contenders:
         speed, middle, slow, cpu = (_median(contender, key) for key in ("per_second", "median_ms", "p99_ms", "cpu"))
-        print(f"{contender.name:<10}{speed:>11.0f}{middle:>11.1f}{slow:>9.1f}{cpu:>14.2f}")
+        print(f"{contender.name:<12}{speed:>11.0f}{middle:>11.1f}{slow:>9.1f}{cpu:>14.2f}")
     for size, seconds in runtime.items():
         print(f"the runtime alone, batches of {size}: {seconds:.2f} CPU s / 1000")
     by_name = {contender.name: contender for contender in contenders}
@@ -201,7 +213,7 @@ def report(contenders: list[Contender], options: Options, runtime: dict[int, flo
         bar = BATCHING_BARS.get((options.model, options.runtime), 0.0)
         good.append(ratio >= bar)
         print(f"batching / one by one: {ratio:.2f} (bar: {bar})")
-    peers = [contender for contender in contenders if contender.name in PEERS]
+    peers = [contender for contender in contenders if is_peer(contender.name)]
     if "scena" in by_name and peers:
         ratio = _ratio(by_name["scena"], peers)
         slowest, best = _median(by_name["scena"], "p99_ms"), min(_median(peer, "p99_ms") for peer in peers)

@@ -19,6 +19,8 @@ PEERS = {
     "fastapi": ["fastapi", "uvicorn", "uvloop", "httptools"],
 }
 """What each needs beside the runtime. Each has an environment of its own, in which the newest versions are installed."""
+ONE_THREAD = "-1"
+"""After the name of a peer: with one thread for each call of ONNX Runtime, instead of all."""
 RUNTIMES = {"onnx": ["onnxruntime"], "keras": ["keras", "tensorflow"]}
 APPS = Path(__file__).with_name("serving_peers")
 ENVIRONMENTS = Path(tempfile.gettempdir()) / "scena-serving-peers"
@@ -74,9 +76,12 @@ class Contender:
 
 
 def start(name: str, model: str, runtime: str, export: Path, folder: Path) -> Contender:
-    """Starts a contender: `scena`, `single` (Scena without batching), or one of `PEERS`."""
-    port, log = _free_port(), folder / f"{name}.log"
+    """Starts a contender: `scena`, `single` (Scena without batching), or one of `PEERS`, also with `ONE_THREAD` after its name."""
+    port, log, given = _free_port(), folder / f"{name}.log", name
     environment, path = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, "/predict"
+    name = name.removesuffix(ONE_THREAD)
+    if name != given:
+        environment["THREADS"] = "1"
     if name in PEERS:
         python = install(name, runtime)
         file = str(export / {"onnx": "model.onnx", "keras": "plain.keras"}[runtime])
@@ -94,7 +99,7 @@ def start(name: str, model: str, runtime: str, export: Path, folder: Path) -> Co
         process = subprocess.Popen(
             command, stdout=file_of_log, stderr=file_of_log, env=environment, start_new_session=True
         )
-    return Contender(name, process, port, path, log)
+    return Contender(given, process, port, path, log)
 
 
 def install(name: str, runtime: str) -> Path:

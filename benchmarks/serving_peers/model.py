@@ -5,6 +5,7 @@ It runs in the contender's own environment, without Scena.
 
 import base64
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,13 @@ def encode(rows: np.ndarray) -> dict[str, Any]:
 
 
 def open_model(path: str) -> Predict:
-    """The model in the runtime that its file is for."""
+    """The model in the runtime that its file is for; `THREADS` of the environment are those of a call in ONNX Runtime."""
     if Path(path).suffix == ".onnx":
         import onnxruntime
 
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = int(os.environ.get("THREADS", "0"))  # 0: its default, all cores
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         return lambda images: session.run(["pred"], {"image": images})[0]
     import keras
 

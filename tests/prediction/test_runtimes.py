@@ -1,10 +1,13 @@
 """Runtimes: converted models answer as Keras does, need neither Keras nor TensorFlow, and are used only if they were verified."""
 
+import contextlib
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +28,9 @@ from scena.data.sample import Batch, Cursor
 from scena.errors import DataError, ScenarioError
 from scena.evaluation.params import LAVParams
 from scena.prediction.converted import read_converted
-from scena.prediction.params import LiteRTRuntimeParams, OnnxParams
+from scena.prediction.params import LiteRTRuntimeParams, OnnxParams, OpenVINORuntimeParams
+from scena.prediction.runtimes.parallel import calls_at_once, exclusive
+from scena.prediction.serving.batcher import Batcher
 from scena.storage.checksums import verify_tree
 from tests.evaluation.exporting import export
 from tests.prediction.http_service import ask
@@ -85,6 +90,118 @@ def test_a_runtime_may_be_called_from_several_threads(digits: Path, runtime: str
         together = list(threads.map(lambda sample: predictor.predict_sample(sample).outputs["pred"], samples))
     for number, found in enumerate(together):
         np.testing.assert_array_equal(found, alone[number % 3])
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_calls_at_the_same_time_answer_as_calls_alone_do(digits: Path, runtime: str) -> None:
+    predictor = TutorialScenario.create_predictor(digits / "model1", runtime=runtime)
+    engine: Any = predictor.engine
+    images = np.random.default_rng(0).integers(0, 256, (24, 28, 28)).astype("uint8")
+    parts = [{"img": images[first : first + 1 + first % 3]} for first in range(20)]  # LiteRT is resized for each
+    alone = [engine.predict(part)["pred"] for part in parts]
+    assert (engine._beside is engine._alone) == (runtime == "litert")  # whose calls have one thread anyway
+    with engine.many_calls(), ThreadPoolExecutor(8) as threads:
+        for wanted, received in zip(alone * 10, threads.map(engine.predict, parts * 10), strict=True):
+            np.testing.assert_allclose(received["pred"], wanted, atol=1e-5)
+    assert engine._beside is not None and not engine._many and not engine._running
+    with pytest.raises(Exception, match=r"(?i)shape|dimension|at most"):
+        engine.predict({"img": np.zeros((1, 40, 28), "uint8")})
+    assert not engine._running
+    np.testing.assert_allclose(engine.predict(parts[0])["pred"], alone[0], atol=1e-5)
+    engine.prepare_service(parts[0])
+    np.testing.assert_allclose(engine.predict(parts[1])["pred"], alone[1], atol=1e-5)
+
+
+def test_threads_of_openvino_may_run_on_any_core(digits: Path) -> None:
+    cores = os.sched_getaffinity(0)
+    engine = TutorialScenario.create_predictor(digits / "model1", runtime=OpenVINORuntimeParams(threads=1)).engine
+    with ThreadPoolExecutor(2) as threads:  # one thread of each model would be pinned to the first core
+        calls = [threads.submit(engine.predict, {"img": np.zeros((1500, 28, 28), "uint8")}) for _ in range(2)]
+        seen = set()
+        while not all(call.done() for call in calls):
+            for task in os.listdir("/proc/self/task"):
+                with contextlib.suppress(ProcessLookupError):
+                    seen.add(frozenset(os.sched_getaffinity(int(task))))
+    assert seen == {frozenset(cores)}
+
+
+def test_objects_that_serve_one_call_at_a_time() -> None:
+    made: list[int] = []
+    running, most = [0], [0]
+    lock = threading.Lock()
+
+    def create() -> Any:
+        number = len(made)
+        made.append(number)
+        own = threading.Lock()
+
+        def call(inputs: Any) -> Any:
+            assert own.acquire(blocking=False), "two calls at the same time"
+            with lock:
+                running[0] += 1
+                most[0] = max(most[0], running[0])
+            time.sleep(0.002)
+            with lock:
+                running[0] -= 1
+            own.release()
+            if "wrong" in inputs:
+                raise ValueError(number)
+            return inputs
+
+        return call
+
+    call = exclusive(create, 3, create())
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(call, [{"x": number} for number in range(100)])) == [{"x": n} for n in range(100)]
+    assert most[0] == 3 == len(made)
+    with pytest.raises(ValueError):
+        call({"wrong": 1})
+    for _ in range(3):
+        call({})
+    assert len(made) == 3  # the one that failed is not used again; two are enough here
+
+
+def test_how_many_calls_at_once() -> None:
+    small, large = 1_000_000, 150_000_000
+    assert calls_at_once(4, None, small, copies=False) == calls_at_once(4, None, small, copies=True) == 4
+    assert calls_at_once(4, 2, small, copies=True) == 2 and calls_at_once(4, 8, small, copies=True) == 1
+    assert calls_at_once(64, None, 30_000_000, copies=False) == 64
+    assert calls_at_once(64, None, 30_000_000, copies=True) == 4  # 90 MB more
+    assert calls_at_once(4, None, large, copies=False) == 1 == calls_at_once(4, 1, large, copies=True)
+    assert calls_at_once(4, 1, large, copies=False) == 4
+
+
+def test_a_batcher_with_threads_on_a_real_runtime(digits: Path) -> None:
+    params = PredictorParams(pipeline=DataPipelineParams(batch_size=8, num_processes=0), include_targets=True)
+    predictor = TutorialScenario.create_predictor(digits / "model1", params, runtime="onnx")
+    images = load_digits("digits", "test")[0][:50]
+    wanted = predictor.engine.predict({"img": images})["pred"]
+    together = threading.Barrier(2)
+
+    def predict(samples: Any) -> list[Sample]:
+        if samples[0].meta == "both":
+            together.wait(30)  # passes only if two batches are predicted at the same time
+        return list(predictor.predict_raw(samples))
+
+    def group(number: int, meta: Any = None) -> list[Sample]:
+        rows = [(number + part) % 50 for part in range(1 + number % 5)]
+        return [Sample({"img": images[row]}, {"gt": np.uint8(0)}, meta=meta or row) for row in rows]
+
+    batcher = Batcher(predict, max_batch=8, max_delay=0.001, max_queue=10_000, threads=2)
+    for answer in [batcher.submit(group(4, "both")) for _ in range(2)]:  # five samples: two batches
+        assert len(answer.result(60)) == 5
+    with ThreadPoolExecutor(6) as clients:
+        answers = list(clients.map(lambda number: batcher.submit(group(number)), range(300)))
+    bad = batcher.submit([Sample({"img": images[0][:3]}, {"gt": np.uint8(0)}), *group(0)])
+    batcher.close()  # answers what is queued
+    for number, answer in enumerate(answers):
+        found = answer.result(0)
+        assert [sample.meta for sample in found] == [sample.meta for sample in group(number)]
+        for sample in found:
+            np.testing.assert_allclose(sample.outputs["pred"], wanted[sample.meta], atol=1e-5)
+    first, second = bad.result(0)
+    assert isinstance(first, DataError) and second.outputs["class"] == wanted[0].argmax()
+    assert batcher.waiting == 0 and not any(thread.is_alive() for thread in batcher._threads)
 
 
 def test_a_long_list_is_predicted_as_a_stream_is(digits: Path) -> None:

@@ -4,6 +4,7 @@ import http.client
 import json
 import shutil
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from scena.commands.main import main
 from scena.errors import ScenaError
 from scena.prediction.params import ServeParams
 from scena.prediction.serving.access import check_certificate, read_tokens
+from scena.prediction.serving.reload import return_freed_memory
 from scena.prediction.serving.server import create_server
 from scena.prediction.serving.signature import ServedModel
 from tests.prediction.http_service import ask, in_thread, running, started
@@ -190,3 +192,16 @@ def test_names_and_schemas_belong_to_the_model_that_answers(exports: list[Path])
         assert rows == {"instances": [{"x": [0.0] * 8}]}
         assert "newer" in ask(port, "/docs")[1] and "older" not in ask(port, "/docs")[1]
         assert ask(port, "/v1/models/toy/metadata")[1]["model_spec"]["version"] == "2"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc can return memory")
+def test_freed_memory_is_returned_to_the_system() -> None:
+    def used() -> int:
+        return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) // 1000
+
+    pieces = [bytes([number % 256]) * 3000 for number in range(60_000)]
+    last = pieces.pop()  # as a small object of the new model, it keeps the memory below it
+    full = used()
+    pieces.clear()
+    return_freed_memory()
+    assert used() < full - 120 and len(last) == 3000

@@ -1,7 +1,9 @@
 """Notices that an export was replaced, loads the new model beside the old one, and lets it take over between two batches."""
 
+import ctypes
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,13 +51,17 @@ class Reloader:
         self._thread.join()
 
     def _watch(self) -> None:
-        seen = self._stamp
+        seen, loaded = self._stamp, False
         while not self._end.wait(self._every):
+            if loaded:  # by now, no batch uses the old model
+                return_freed_memory()
+                loaded = False
             now = look(self._directories)
             # an export appears as a whole, but several are replaced one after the other, and files are added to one
             if now != self._stamp and now == seen and None not in now[::3]:
                 self._stamp = now
                 self._reload()
+                loaded = True
             seen = now
 
     def _reload(self) -> None:
@@ -71,6 +77,13 @@ class Reloader:
             )
         else:
             logger.info("%s was replaced; the new model is in service.", names)
+
+
+def return_freed_memory() -> None:
+    """Lets the system have what the old model took. The C library would keep it in pieces, and grow a little with each model."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # glibc has it
+        trim(0)
 
 
 def look(directories: Sequence[Path]) -> Stamp:
