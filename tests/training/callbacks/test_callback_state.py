@@ -1,9 +1,12 @@
 """Callbacks of Keras know nothing of checkpoints; what changes in them survives all the same."""
 
+import json
+from collections import Counter, deque
 from typing import Any
 
 import keras
 import numpy as np
+import pytest
 
 from scena.training.callbacks.keras_callbacks import KerasCallbackState
 
@@ -57,7 +60,33 @@ def test_settings_are_not_state() -> None:
     assert (new.patience, new.wait, new.best) == (9, 1, 1.0)
 
 
-def test_what_cannot_be_stored_is_left_alone() -> None:
+def test_containers_keep_their_kind_and_attributes_may_come_late() -> None:
+    class Containers(keras.callbacks.Callback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.last: deque[float] = deque(maxlen=2)
+            self.seen: set[int] = set()
+            self.votes: Counter[int] = Counter()
+            self.by_epoch: dict[int, tuple[int, list[float]]] = {}
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.last.append(logs["val_loss"])
+            self.seen.add(epoch)
+            self.votes[epoch % 2] += 1
+            self.by_epoch[epoch] = (epoch, [logs["val_loss"]])
+            self.best = (epoch, logs["val_loss"])
+
+    old = started(Containers())
+    epochs(old.callback, [3.0, 2.0, 1.0])
+    plain, arrays = old.state()
+    new: Any = Containers()
+    started(new).restore(json.loads(json.dumps(plain)), arrays)
+    assert new.last == deque([2.0, 1.0]) and new.last.maxlen == 2
+    assert new.votes == Counter({0: 2, 1: 1}) and new.votes[7] == 0
+    assert (new.seen, new.best, new.by_epoch[1]) == ({0, 1, 2}, (2, 1.0), (1, [2.0]))
+
+
+def test_what_cannot_be_stored_is_left_alone_and_warned_about_once(caplog: pytest.LogCaptureFixture) -> None:
     class Odd(keras.callbacks.Callback):
         def __init__(self) -> None:
             super().__init__()
@@ -65,6 +94,7 @@ def test_what_cannot_be_stored_is_left_alone() -> None:
             self.table: dict[str, Any] = {"a": [1, 2]}
             self.array = np.zeros(3)
             self.file = object()
+            self.setting = object()
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self.count += 1
@@ -75,6 +105,10 @@ def test_what_cannot_be_stored_is_left_alone() -> None:
     old = started(Odd())
     epochs(old.callback, [0.0, 0.0])
     plain, _ = old.state()
+    assert [record.getMessage() for record in caplog.records] == [
+        "Odd.file is object, which a checkpoint cannot hold: after a resume it is as at the beginning. Keep numbers, text, arrays, or "
+        "containers of numbers and text, or write a scena.TrainerCallback with `state` and `restore`."
+    ]
     assert plain == {"plain": {"count": 2, "table": {"a": [1, 2], "b": [3]}}, "arrays": {"array": None}}
     new: Any = carried_over(old, Odd())
     assert new.count == 2
