@@ -28,6 +28,25 @@ def noticing_stop_signals(handler: Handler) -> Iterator[None]:
             signal.signal(number, previous)
 
 
+class _SignalStack(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+
+
+@contextmanager
+def own_signal_stack() -> Iterator[None]:
+    """Puts back the memory on which this thread handles signals, after native code that replaces it.
+
+    OpenVINO does so for each model, and puts back what it found when the model ends: of two models in one thread, the memory of the first
+    may be gone by then, and the next signal would end the process.
+    """
+    before = _SignalStack()
+    _LIBC.sigaltstack(None, ctypes.byref(before))
+    try:
+        yield
+    finally:
+        _LIBC.sigaltstack(ctypes.byref(before), None)
+
+
 def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
     """In a new child process: lets the system send it a signal when its parent ends, however that ends. If it ended before this
     call, the child exits at once.

@@ -1,10 +1,11 @@
 """Runtimes: converted models answer as Keras does, need neither Keras nor TensorFlow, and are used only if they were verified."""
 
-import contextlib
+import gc
 import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -28,7 +29,7 @@ from scena.data.sample import Batch, Cursor
 from scena.errors import DataError, ScenarioError
 from scena.evaluation.params import LAVParams
 from scena.prediction.converted import read_converted
-from scena.prediction.params import LiteRTRuntimeParams, OnnxParams, OpenVINORuntimeParams
+from scena.prediction.params import LiteRTRuntimeParams, OnnxParams
 from scena.prediction.runtimes.parallel import calls_at_once, exclusive
 from scena.prediction.serving.batcher import Batcher
 from scena.storage.checksums import verify_tree
@@ -112,17 +113,21 @@ def test_calls_at_the_same_time_answer_as_calls_alone_do(digits: Path, runtime: 
     np.testing.assert_allclose(engine.predict(parts[1])["pred"], alone[1], atol=1e-5)
 
 
-def test_threads_of_openvino_may_run_on_any_core(digits: Path) -> None:
-    cores = os.sched_getaffinity(0)
-    engine = TutorialScenario.create_predictor(digits / "model1", runtime=OpenVINORuntimeParams(threads=1)).engine
-    with ThreadPoolExecutor(2) as threads:  # one thread of each model would be pinned to the first core
-        calls = [threads.submit(engine.predict, {"img": np.zeros((1500, 28, 28), "uint8")}) for _ in range(2)]
-        seen = set()
-        while not all(call.done() for call in calls):
-            for task in os.listdir("/proc/self/task"):
-                with contextlib.suppress(ProcessLookupError):
-                    seen.add(frozenset(os.sched_getaffinity(int(task))))
-    assert seen == {frozenset(cores)}
+def test_a_signal_after_models_of_openvino_have_ended(digits: Path) -> None:
+    """Each model gives its thread another stack for signals."""
+    noticed: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: noticed.append(number))
+    try:
+        engines = [TutorialScenario.create_predictor(digits / "model1", runtime="openvino").engine for _ in range(3)]
+        for number in range(3):
+            engines[number].predict({"img": np.zeros((1, 28, 28), "uint8")})
+        while engines:
+            engines.pop(0)
+            gc.collect()
+            os.kill(os.getpid(), signal.SIGUSR1)
+        assert noticed == [signal.SIGUSR1] * 3
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_objects_that_serve_one_call_at_a_time() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scena.errors import ConversionError, first_line
 from scena.prediction.formats.base import Arrays, ExportFormat, Run
+from scena.signals import own_signal_stack
 
 if TYPE_CHECKING:
     import keras
@@ -44,9 +45,15 @@ class OpenVINO(ExportFormat):
                 ) from error
 
     def open(self, path: Path) -> Run:
-        model = open_model(path)
+        with own_signal_stack():
+            model = open_model(path)
         names = [port.any_name for port in model.outputs]
-        return lambda inputs: dict(zip(names, model(inputs).values(), strict=True))
+
+        def run(inputs: Arrays) -> Arrays:
+            with own_signal_stack():
+                return dict(zip(names, model(inputs).values(), strict=True))
+
+        return run
 
 
 def open_model(path: Path, threads: int | None = None) -> Any:
