@@ -106,8 +106,10 @@ def test_what_cannot_be_stored_is_left_alone_and_warned_about_once(caplog: pytes
     epochs(old.callback, [0.0, 0.0])
     plain, _ = old.state()
     assert [record.getMessage() for record in caplog.records] == [
-        "Odd.file is object, which a checkpoint cannot hold: after a resume it is as at the beginning. Keep numbers, text, arrays, or "
-        "containers of numbers and text, or write a scena.TrainerCallback with `state` and `restore`."
+        (
+            "Odd.file is object, which a checkpoint cannot hold: after a resume it is as at the beginning. Keep numbers, text, arrays, or "
+            "containers of numbers and text, or write a scena.TrainerCallback with `state` and `restore`."
+        )
     ]
     assert plain == {"plain": {"count": 2, "table": {"a": [1, 2], "b": [3]}}, "arrays": {"array": None}}
     new: Any = carried_over(old, Odd())
