@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.example_data import create_trainer, make_data
 from benchmarks.options import read_options
 from scena.params import Params, param
-from scena.scenario.finding import find_scenario
 from scena.training.checks.verification import SAMPLES
 
 SCENARIOS = [
@@ -47,16 +47,14 @@ class Options(Params):
     rounds: int = param(3, ge=1, help="how often a best model is written")
 
 
-def measure(name: str, rounds: int, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
+def measure(name: str, rounds: int, folder: Path, data: Path) -> tuple[dict[str, float], dict[str, float]]:
     """The seconds of one scenario: of the processor, and on the clock."""
     import keras
 
     from scena.model.building import precision_policy
 
     keras.utils.set_random_seed(1)
-    scenario_cls = find_scenario(name)
-    params: Any = scenario_cls.default_trainer_params()
-    scenario = scenario_cls(params.scenario)
+    params, scenario = create_trainer(name, 1, data)
     with precision_policy(params.precision):
         built = scenario.build()
         built.training_model()
@@ -101,7 +99,8 @@ def main() -> None:
     print(f"{'scenario':30}" + "".join(f"{column:>8}" for column in COLUMNS), flush=True)
     for name in options.scenarios:
         with tempfile.TemporaryDirectory() as folder:
-            cpu, clock = measure(name, options.rounds, Path(folder))
+            make_data(Path(folder, "data"))
+            cpu, clock = measure(name, options.rounds, Path(folder), Path(folder, "data"))
         for label, seconds in ((name, cpu), ("    on the clock", clock)):
             print(f"{label:30}" + "".join(f"{seconds[column]:8.2f}" for column in COLUMNS), flush=True)
 
