@@ -4,6 +4,7 @@
 import errno
 import importlib
 import os
+import re
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -213,8 +214,15 @@ def _run(name: str, words: list[str], check_only: bool) -> int:
         if debugging or error.filename is None:
             raise
         message, status = f"error: {error.filename}: {error.strerror}", 1
-    print(visible(f"scena {name}: {message}"), file=sys.stderr)
+    print(visible(f"scena {name}: {_LONG_WORD.sub(_shortened, message)}"), file=sys.stderr)
     return status
+
+
+_LONG_WORD = re.compile(r"\S{1000,}")
+
+
+def _shortened(word: re.Match[str]) -> str:
+    return f"{word[0][:100]}…{word[0][-20:]}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from scena.data.sample import Arrays, Batch, Sample
 from scena.evaluation.evaluator import Evaluator, LAVCallback
 from scena.evaluation.measuring import MeasuredOutputs, MeasuredSteps, Measuring, OutputsOnly
 from scena.evaluation.params import LAVParams
-from scena.model.measures.bad_data import explaining_step
+from scena.model.measures.bad_data import check_labels, explaining_step
 from scena.prediction.runtimes.base import UnbuiltModel
 
 if TYPE_CHECKING:
@@ -169,7 +169,10 @@ class LAV:
     def predict_batch(self, batch: Batch) -> Arrays:
         """The outputs of one batch; its losses and metrics are counted."""
         with explaining_step([batch], "LAV"):
-            return self._measuring.predict(batch)
+            outputs = self._measuring.predict(batch)
+        if self.params.check_labels:
+            check_labels(batch, self._measuring.label_counts(batch, outputs))
+        return outputs
 
     def single_batches(self, source: DataGeneratorParams | Iterable[Sample]) -> DataPipeline:
         """The samples of a source in their order, each a batch of its own."""

@@ -18,6 +18,9 @@ class Measuring(Protocol):
     def predict(self, batch: Batch) -> Arrays:
         """The outputs of one batch, which is counted."""
 
+    def label_counts(self, batch: Batch, outputs: Arrays) -> dict[str, int]:
+        """The number of classes of each target that a loss turns into one-hot vectors; found with the first batch."""
+
     def reset(self) -> None:
         """Starts a validation."""
 
@@ -48,6 +51,9 @@ class OutputsOnly:
     def predict(self, batch: Batch) -> Arrays:
         return self._engine.predict(batch.inputs)
 
+    def label_counts(self, batch: Batch, outputs: Arrays) -> dict[str, int]:
+        return {}
+
     def reset(self) -> None:
         pass
 
@@ -72,6 +78,7 @@ class MeasuredOutputs(OutputsOnly):
     def __init__(self, engine: "PredictionEngine", network: "Callable[[], BuiltModel]") -> None:
         super().__init__(engine)
         self._network = network
+        self._label_counts: dict[str, int] | None = None
 
     @cached_property
     def _measures(self) -> "GivenOutputs":
@@ -84,6 +91,11 @@ class MeasuredOutputs(OutputsOnly):
         outputs = super().predict(batch)
         self._measures.count(batch.inputs, batch.targets, outputs)
         return outputs
+
+    def label_counts(self, batch: Batch, outputs: Arrays) -> dict[str, int]:
+        if self._label_counts is None:
+            self._label_counts = self._measures.label_counts(batch.inputs, batch.targets, outputs)
+        return self._label_counts
 
     def reset(self) -> None:
         self._measures.reset()
@@ -111,9 +123,17 @@ class MeasuredSteps:
         self._engine = backend().create_engine(
             self.model, data.input_layer_specs(), data.target_layer_specs(), eager=eager
         )
+        self._label_counts: dict[str, int] | None = None
 
     def predict(self, batch: Batch) -> Arrays:
         return self._engine.evaluate(batch.inputs, batch.targets)
+
+    def label_counts(self, batch: Batch, outputs: Arrays) -> dict[str, int]:
+        from scena.model.measures.traced_checks import label_counts_with
+
+        if self._label_counts is None:
+            self._label_counts = label_counts_with(self.model.measures, batch.inputs, batch.targets, outputs)
+        return self._label_counts
 
     def reset(self) -> None:
         self.model.reset_metrics()

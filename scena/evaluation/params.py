@@ -19,5 +19,6 @@ class LAVParams(Params, builds=".lav:LAV"):
     metrics: bool | None = param(
         None, help="compute losses and metrics, which load Keras (default: only if Keras runs the model)"
     )
+    check_labels: bool = param(True, help="refuse labels that a loss would turn into one-hot vectors of zeros")
     run_eagerly: bool = param(False, flat=True, help="run op by op, so that a debugger stops inside the model")
     print_limit: int = param(10, ge=0, help="how many samples the model may print")

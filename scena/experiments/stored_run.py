@@ -84,7 +84,7 @@ def find_runs(folders: list[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for folder in folders:
         if not folder.is_dir():
-            raise ExperimentError(f"There is no directory {folder}.")
+            raise ExperimentError(f"There is no directory '{folder}'.")
         found.update(dict.fromkeys(_search(folder)))
     return list(found)
 

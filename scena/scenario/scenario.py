@@ -352,7 +352,11 @@ class ScenarioBase(Overridable, Generic[TScenarioParams, TPipelines]):
 
     def create_training_lav(self, built: "BuiltModel", trainer_params: Any) -> "LAV":
         """LAV of the model that is being trained, with the batches of the validation."""
-        params = self.lav_params(pipeline=trainer_params.gen.val, print_limit=self.params.print_eval_limit)
+        params = self.lav_params(
+            pipeline=trainer_params.gen.val,
+            print_limit=self.params.print_eval_limit,
+            check_labels=trainer_params.sanity_check,
+        )
         return self.create_lav_for(built, params)
 
     def create_lav_for(

@@ -394,7 +394,7 @@ def export_file(directory: Path) -> Path:
     """The description inside an export directory, or an error that names what is wrong with the directory."""
     if not directory.is_dir():
         raise ScenarioError(
-            f"There is no export directory {directory}. Give the 'best' or 'export' directory of a run."
+            f"There is no export directory '{directory}'. Give the 'best' or 'export' directory of a run."
         )
     path = directory / EXPORT_FILE
     if not path.is_file():

@@ -12,8 +12,8 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch, Cursor
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.measures.bad_data import explaining_step, not_finite
-from scena.model.measures.traced_checks import check_labels, label_counts
+from scena.model.measures.bad_data import check_labels, explaining_step, not_finite
+from scena.model.measures.traced_checks import label_counts
 from scena.model.tensorboard import split_results
 from scena.training.callbacks.base import TrainerCallback
 from scena.training.callbacks.keras_callbacks import BATCH_HOOKS, TEST_BATCH_HOOKS, has_hook

@@ -62,7 +62,7 @@ REFUSED = {
         "--learning_rate OneCycle changes the momentum, and --optimizer RMSprop has none that can be changed. "
         "Add --learning_rate.cycle_momentum False, or choose one of Adam,"
     ),
-    "lav nowhere": "There is no export directory nowhere. Give the 'best' or 'export' directory of a run.",
+    "lav nowhere": "There is no export directory 'nowhere'. Give the 'best' or 'export' directory of a run.",
 }  # fmt: skip
 PROBE = """
 import contextlib, io, json, sys

@@ -139,7 +139,7 @@ def test_what_is_wrong_is_said(runs: Path, tmp_path: Path, capsys: pytest.Captur
         assert main(["runs", *words]) != 0
         return capsys.readouterr().err.strip().splitlines()[-1]  # runs that a test edited are warned of before
 
-    assert message("nowhere") == "scena runs: error: There is no directory nowhere."
+    assert message("nowhere") == "scena runs: error: There is no directory 'nowhere'."
     assert (
         message(str(runs), "--sort", "val_los")
         == "scena runs: error: --sort: no run has 'val_los' (did you mean val_loss?)."

@@ -140,7 +140,7 @@ def _word_cases(base: str) -> Iterator[Case]:
     yield Case([f"{name}x"], (f"{name}x",), "command")
     yield Case([*command, "--nosuchflag", "1", *rest], ("nosuchflag", " first: "), "unknown flag")
     yield Case([*base.split(), "--nosuch.flag=1"], ("nosuch",), "unknown flag")
-    yield Case([*command, *rest, "--", "x"], ("'--'", "'x'", "unexpected"), "stray word")
+    yield Case([*command, *rest, "--", "x"], ("'--'", "'x'", "-- x", "unexpected"), "stray word")
     if rest and not is_flag(rest[0]) and name not in ("new", "runs", "zoo"):
         yield Case(
             [*command, *rest[1:]],
@@ -198,7 +198,8 @@ def _wrong_values(node: Node) -> Iterator[tuple[str, ...]]:
     """Words that this flag cannot take."""
     if node.kind.form != "leaf":
         yield ("NoSuchClass",)
-        yield ("7",)
+        if node.name != "learning_rate":  # a number is the rate of the schedule
+            yield ("7",)
         return
     alternatives = peel(node.hint)[0]
     inner = {_plain(one) for one in alternatives}

@@ -120,7 +120,7 @@ def test_a_gpu_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["lav", "predict"])
 def test_a_missing_export_directory_is_named(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, str(tmp_path / "nothing")]) == 1
-    assert f"There is no export directory {tmp_path / 'nothing'}" in capsys.readouterr().err
+    assert f"There is no export directory '{tmp_path / 'nothing'}'" in capsys.readouterr().err
     assert main([command, str(tmp_path)]) == 1
     assert "is not an export directory: it has no scenario.json" in capsys.readouterr().err
 

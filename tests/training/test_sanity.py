@@ -14,6 +14,7 @@ from scena import Evaluator, Sample, ScenarioBase
 from scena.commands.main import main
 from scena.data.params import PipelineMode
 from scena.errors import DataError, EmptyDataError, ModelError, ScenaError, TrainingError
+from scena.prediction.params import OnnxParams, OnnxRuntimeParams
 from scena.training.params import BestBy
 from scena.training.pipelines import TrainerPipelineParams
 from scena.training.prepare import check_initialised
@@ -156,6 +157,25 @@ def test_a_label_out_of_range_is_named_though_its_one_hot_vector_is_zero(tmp_pat
         "A label is out of range: the target 'y' is 7 in the sample with meta {'index': 3}, and there "
     )
     assert "mark it with -1, or set --trainer.sanity_check False" in text
+
+
+@pytest.mark.parametrize("runtime", ["keras", "onnx"])
+def test_lav_names_a_label_out_of_range_though_its_one_hot_vector_is_zero(tmp_path: Path, runtime: str) -> None:
+    changes: dict[str, Any] = {"scenario__model__wrong": "one hot", "epochs": 1, "export_final": True}
+    if runtime == "onnx":
+        changes["export_formats"] = [OnnxParams()]
+    train_toy(tmp_path / "run", scenario=SanityScenario, **changes)
+    params = SanityScenario.lav_params(metrics=True)
+    if runtime == "onnx":
+        params.runtime = OnnxRuntimeParams()
+    lav = SanityScenario.create_lav(tmp_path / "run/export", params)
+    with pytest.raises(
+        DataError, match=r"the target 'y' is 7 in the sample with meta {'index': 3}, and there are 2.*lav.check_labels"
+    ):
+        lav.run(SpoiltParams(bad="evaluation:label"))
+    params.check_labels = False
+    results = SanityScenario.create_lav(tmp_path / "run/export", params).run(SpoiltParams(bad="evaluation:label"))
+    assert results["loss"] > 0
 
 
 def test_numbers_that_are_not_finite_are_named(tmp_path: Path) -> None:

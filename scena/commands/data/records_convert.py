@@ -56,7 +56,10 @@ class RecordsConvert(Command):
 
     def read(self, words: list[str]) -> None:
         if (self.options.source is None) == (self.options.dataset is None):
-            raise ParamsError("name a scenario (scena records convert SCENARIO …) or a data set (--dataset NAME).")
+            before = f" before {words[0]}" if words else ""
+            raise ParamsError(
+                f"name a scenario{before} (scena records convert SCENARIO …) or a data set (--dataset NAME)."
+            )
         if words and self.root() is None:
             what = "--dataset" if self.options.source is None else "MODULE:NAME"
             raise ParamsError(

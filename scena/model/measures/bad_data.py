@@ -49,6 +49,23 @@ def out_of_range(batch: Batch, value: int, count: int, labels: bool) -> str:
     return ""
 
 
+def check_labels(batch: Batch, counts: dict[str, int]) -> None:
+    """Refuses labels that are out of range; -1 stands for no class, as in one-hot vectors.
+
+    Raises:
+        DataError: names the sample, the target and the label.
+    """
+    for name, count in counts.items():
+        array = batch.targets.get(name)
+        if array is None or not array.size or (array.max() < count and array.min() >= -1):
+            continue
+        value = int(array.max() if array.max() >= count else array.min())
+        raise DataError(
+            f"A label is out of range: {out_of_range(batch, value, count, labels=True)}. Its one-hot vector is 0, so the sample would "
+            "have no loss. If that is meant, mark it with -1, or set --trainer.sanity_check False (of lav: --lav.check_labels False)."
+        )
+
+
 def _named(batch: Batch, row: int) -> str:
     meta = batch.meta[row] if row < len(batch.meta) else None
     if meta is None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from scena.errors import ModelError
 from scena.model.built import BuiltModel
+from scena.model.measures.traced_checks import label_counts_with
 from scena.model.model import ModelBase
 from scena.model.training_model import TrainingModel
 
@@ -49,6 +50,12 @@ class GivenOutputs:
             self._measuring.compute_loss(
                 x={"inputs": tensors[0], "targets": tensors[1]}, y_pred=tensors[2], training=False
             )
+
+    def label_counts(self, inputs: Arrays, targets: Arrays, outputs: Arrays) -> dict[str, int]:
+        """The number of classes of each target that a loss turns into one-hot vectors."""
+        if self._measuring is None:
+            return {}
+        return label_counts_with(self._measuring.measures, inputs, targets, outputs)
 
     def results(self) -> dict[str, Any]:
         """The running values by name."""

@@ -13,11 +13,10 @@ from typing import Any
 
 import keras
 
-from scena.data.sample import Arrays, Batch
-from scena.errors import DataError, ModelError
+from scena.data.sample import Arrays
+from scena.errors import ModelError
 from scena.model.building import full_precision
 from scena.model.graph import RootGraph
-from scena.model.measures.bad_data import out_of_range
 from scena.model.training_model import Measures
 from scena.overriding import spelled
 from scena.user_code import Line, is_users, reason, user_line
@@ -117,13 +116,7 @@ def _of_one_size(method: str, size: int, error: Exception) -> str:
 
 def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays, size: int) -> Shapes:
     """Shapes and types of all tensors, for a batch of this many samples like these."""
-    shapes: Shapes = {
-        part: {
-            name: ((size, *array.shape[1:]), "string" if array.dtype.kind in "USO" else str(array.dtype))
-            for name, array in arrays.items()
-        }
-        for part, arrays in (("inputs", inputs), ("targets", targets))
-    }
+    shapes = _array_shapes(size, inputs=inputs, targets=targets)
     symbolic = {
         part: {name: keras.KerasTensor(shape, dtype, name=name) for name, (shape, dtype) in tensors.items()}
         for part, tensors in shapes.items()
@@ -131,6 +124,16 @@ def shapes_for(root: RootGraph, inputs: Arrays, targets: Arrays, size: int) -> S
     outputs = full_precision(root(symbolic["inputs"], targets=symbolic["targets"], training=True))
     shapes["outputs"] = {name: (tuple(value.shape), value.dtype) for name, value in outputs.items()}
     return shapes
+
+
+def _array_shapes(size: int, **parts: Arrays) -> Shapes:
+    return {
+        part: {
+            name: ((size, *array.shape[1:]), "string" if array.dtype.kind in "USO" else str(array.dtype))
+            for name, array in arrays.items()
+        }
+        for part, arrays in parts.items()
+    }
 
 
 def accidental_pair(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -224,8 +227,17 @@ def label_counts(measures: Measures, root: RootGraph, inputs: Arrays, targets: A
     A label that is out of range gives a vector of zeros, and the sample has no loss. (TensorFlow itself refuses one in a sparse
     cross-entropy, which JAX computes with one-hot vectors, too.)
     """
+    return _label_counts(measures, lambda: shapes_for(root, inputs, targets, BATCH))
+
+
+def label_counts_with(measures: Measures, inputs: Arrays, targets: Arrays, outputs: Arrays) -> dict[str, int]:
+    """The same for given outputs."""
+    return _label_counts(measures, lambda: _array_shapes(BATCH, inputs=inputs, targets=targets, outputs=outputs))
+
+
+def _label_counts(measures: Measures, create_shapes: Callable[[], Shapes]) -> dict[str, int]:
     try:
-        shapes = shapes_for(root, inputs, targets, BATCH)
+        shapes = create_shapes()
         tensors = trace(lambda inputs, targets, outputs: measures.traced("loss", inputs, targets, outputs), shapes)
     except Exception as error:  # a loss that is made for one batch size
         logger.debug("The numbers of classes are not known: %s", error)
@@ -253,23 +265,6 @@ def _one_hot(tensor: Tensor) -> tuple[Tensor | None, int]:
     return next((source for source in tensor.sources if source.kind != "iota"), None), max(
         size or 0 for size in classes.shape
     )
-
-
-def check_labels(batch: Batch, counts: dict[str, int]) -> None:
-    """Refuses labels that are out of range; -1 stands for no class, as in one-hot vectors.
-
-    Raises:
-        DataError: names the sample, the target and the label.
-    """
-    for name, count in counts.items():
-        array = batch.targets.get(name)
-        if array is None or not array.size or (array.max() < count and array.min() >= -1):
-            continue
-        value = int(array.max() if array.max() >= count else array.min())
-        raise DataError(
-            f"A label is out of range: {out_of_range(batch, value, count, labels=True)}. Its one-hot vector is 0, so the sample would "
-            "have no loss. If that is meant, mark it with -1, or set --trainer.sanity_check False."
-        )
 
 
 def _unchanged(tensor: Tensor) -> Tensor | None:

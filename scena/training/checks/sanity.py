@@ -20,9 +20,9 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch
 from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.measures.bad_data import explaining_step, not_finite
+from scena.model.measures.bad_data import check_labels, explaining_step, not_finite
 from scena.model.measures.batch_checks import FURTHER, mistakes, padding_effects
-from scena.model.measures.traced_checks import check_broadcasts, check_labels
+from scena.model.measures.traced_checks import check_broadcasts
 from scena.model.state.randomness import global_seed_variables
 from scena.model.tensorboard import split_results
 from scena.model.training_model import TrainingModel
