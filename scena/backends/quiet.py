@@ -1,11 +1,11 @@
-"""Loading TensorFlow without its start-up noise, which ignores every log level."""
+"""Loading TensorFlow and Keras without TensorFlow's start-up noise, which ignores every log level, and without collecting garbage."""
 
 import gc
 import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -19,7 +19,7 @@ def silence_tensorflow() -> None:
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow and Keras and looks for devices, quietly."""
+    """Imports TensorFlow and Keras and looks for devices, quietly; for programs, as what they have imported by then is never collected."""
     from scena.backends.selection import load_keras
 
     silence_tensorflow()
@@ -27,26 +27,33 @@ def load_tensorflow() -> None:
         load_keras()
         import tensorflow as tf
 
+        gc.freeze()  # modules stay to the end, and each later collection would look at all they hold: 0.3 s
     with silenced_unless_failing():
         tf.config.list_physical_devices()
 
 
 class _QuietFinder:
-    """Precedes the other finders until TensorFlow is imported for the first time."""
+    """Precedes the other finders until Keras and TensorFlow are imported for the first time."""
+
+    def __init__(self) -> None:
+        self._waiting = {"keras", "tensorflow"}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != "tensorflow":
+        if name not in self._waiting:
             return None
-        sys.meta_path.remove(self)
+        self._waiting.remove(name)
+        if name == "tensorflow":
+            sys.meta_path.remove(self)
         import importlib.util
 
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             loader: Any = spec.loader
             load = loader.exec_module
+            quiet = silenced_unless_failing if name == "tensorflow" else nullcontext
 
             def exec_module(module: ModuleType) -> None:
-                with silenced_unless_failing():
+                with _without_collector(), quiet():
                     load(module)
 
             loader.exec_module = exec_module
@@ -62,7 +69,15 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if running:
+            _make_old()
             gc.enable()
+
+
+def _make_old() -> None:
+    """Moves all objects to the oldest generation, as the collector would after looking at each of them two times."""
+    if not gc.get_freeze_count():  # else those would be collected again
+        gc.freeze()
+        gc.unfreeze()
 
 
 _SILENCE = threading.RLock()
