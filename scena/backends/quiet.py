@@ -53,8 +53,10 @@ class _QuietFinder:
             quiet = silenced_unless_failing if name == "tensorflow" else nullcontext
 
             def exec_module(module: ModuleType) -> None:
-                with _without_collector(), quiet():
-                    load(module)
+                with _without_collector():
+                    with quiet():
+                        load(module)
+                    _make_old()
 
             loader.exec_module = exec_module
         return spec
@@ -69,13 +71,12 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if running:
-            _make_old()
             gc.enable()
 
 
 def _make_old() -> None:
     """Moves all objects to the oldest generation, as the collector would after looking at each of them two times."""
-    if not gc.get_freeze_count():  # else those would be collected again
+    if not gc.get_freeze_count():  # somebody else's frozen objects stay frozen
         gc.freeze()
         gc.unfreeze()
 
