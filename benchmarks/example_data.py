@@ -54,5 +54,5 @@ def make_data(data: Path) -> None:
         place = ["wood", "wall", "pond"][kind if rng.random() < 0.6 else rng.integers(0, 3)]
         lines.append(f"{height},{rng.normal([40, 30, 35][kind], 8):.1f},{place},{['fern', 'moss', 'reed'][kind]}")
     (data / "plants.csv").write_text("\n".join(lines) + "\n")
-    write_flowers(data / "flowers", 160)
+    write_flowers(data / "flowers", 800)
     write_customers(data / "customers")
