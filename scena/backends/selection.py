@@ -124,6 +124,22 @@ def choose_gpus(params: "ComputeParams", present: Sequence[str], named: str) -> 
     return params.gpu_indices()
 
 
+def gpu_names(indices: Sequence[int], flag: str = "--device.gpus") -> list[str]:
+    """These GPUs as CUDA_VISIBLE_DEVICES names them; without that variable, their indices.
+
+    Raises:
+        DeviceError: there are not as many GPUs.
+    """
+    present, named = visible_gpus(), "CUDA_VISIBLE_DEVICES" in os.environ
+    counted = named or not present or bool(glob.glob(GPU_FILES[0]))  # other systems have one file for all GPUs
+    missing = [index for index in indices if index >= len(present)]
+    if missing and counted and (named or sys.platform == "linux"):
+        where = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']}" if named else "This machine"
+        there = f"{where} has {', '.join(map(str, range(len(present)))) if present else 'none'}."
+        raise DeviceError(f"{flag} {' '.join(map(str, indices))}: there is no GPU {missing[0]}. {there}")
+    return [present[index] if named else str(index) for index in indices]
+
+
 def visible_gpus() -> list[str]:
     """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, found without loading a backend."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -203,7 +203,7 @@ def _overrides(tree: ast.Module, name: str) -> bool:
     return any(not base.startswith("scena.") and base not in harmless and _overrides(tree, base) for base in bases)
 
 
-LARGEST_BATCH = 10**9
+LARGEST = 10**9
 """More than any memory holds."""
 
 
@@ -273,7 +273,7 @@ class DataPipelineParams(Params):
         known_as=["shuffle"],
     )
     bucket_boundaries: list[int] = param(
-        [], help="lengths that separate buckets: batches have samples of similar length"
+        [], gt=0, help="lengths that separate buckets: batches have samples of similar length"
     )
     bucket_batch_sizes: list[int] = param([], ge=1, help="batch size of each bucket (one more than boundaries)")
     bucket_by: str | None = param(
@@ -298,8 +298,8 @@ class DataPipelineParams(Params):
                 f"bucket_batch_sizes needs one size more than there are bucket_boundaries ({len(boundaries)}): the "
                 f"last one is for lengths from the last boundary on. Received: {sizes}"
             )
-        if (largest := max([self.batch_size, *sizes])) > LARGEST_BATCH:
-            raise ParamsError(f"a batch has at most {LARGEST_BATCH:,} samples. Received: {largest}")
+        if (largest := max([self.batch_size, *sizes, *boundaries])) > LARGEST:
+            raise ParamsError(f"batches and lengths are at most {LARGEST:,}. Received: {largest}")
         if self.max_skipped is not None and self.on_error != "skip":
             raise ParamsError(
                 f"max_skipped={self.max_skipped} has no effect while on_error is {self.on_error!r}, which stops at the first "

@@ -7,7 +7,7 @@ import pytest
 
 from scena.backends import selection
 from scena.backends.params import DeviceParams, TrainerDeviceParams
-from scena.backends.selection import choose_gpus
+from scena.backends.selection import DeviceError, choose_gpus
 from scena.errors import ExperimentError
 from scena.experiments.schedulers.local import make_slots
 from scena.params import ParamsError, build, parse
@@ -52,6 +52,8 @@ def test_runs_of_tune_and_experiment_use_the_first_gpu(monkeypatch: pytest.Monke
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(selection, "GPU_FILES", (f"{tmp_path}/nvidia[0-9]*",))
     assert slots(["auto"], []) == [("cpu 0", "-1")]
+    with pytest.raises(DeviceError, match=r"--gpus 0 1: there is no GPU 0\. This machine has none\."):
+        slots([0, 1], [])
     (tmp_path / "nvidia0").touch()
     (tmp_path / "nvidia1").touch()
     assert slots(["auto"], []) == [("gpu 0", "0")]
@@ -59,6 +61,9 @@ def test_runs_of_tune_and_experiment_use_the_first_gpu(monkeypatch: pytest.Monke
     assert slots([1], []) == [("gpu 1", "1")]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
     assert slots(["auto"], []) == [("gpu 3", "3")]
+    assert slots([1], []) == [("gpu 1", "1")] and slots([0], []) == [("gpu 3", "3")]
+    with pytest.raises(DeviceError, match=r"--gpus 2: there is no GPU 2\. CUDA_VISIBLE_DEVICES=3,1 has 0, 1\."):
+        slots([2], [])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert slots(["auto"], []) == [("cpu 0", "-1")]
     with pytest.raises(ExperimentError, match=r"--gpus is auto, none, or indices\. Received: auto 1"):

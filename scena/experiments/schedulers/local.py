@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from scena.backends.selection import visible_gpus
+from scena.backends.selection import gpu_names, visible_gpus
 from scena.errors import ExperimentError, Interrupted
 from scena.experiments.schedulers.base import GRACE, Job, Plan, Running, Slot, local_channel
 from scena.experiments.schedulers.params import LocalParams
@@ -29,24 +29,24 @@ TICK = 0.25
 def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) -> list[Slot]:
     """The slots of some devices for `per_device` runs each; without any device, one on the CPU.
 
-    GPUs are indices, of which a run sees its own one only; ["auto"] is the first visible one, if there are no `cpus`; ["none"] is
-    none. `cpus` is the number of CPU slots, or their indices; a run there sees no GPU.
+    GPUs are indices (of those in CUDA_VISIBLE_DEVICES, if it is set), of which a run sees its own one only; ["auto"] is the first
+    visible one, if there are no `cpus`; ["none"] is none. `cpus` is the number of CPU slots, or their indices; a run there sees no GPU.
     """
     if per_device < 1:
         raise ExperimentError(f"--per_device must be at least 1. Received: {per_device}.")
     if len(gpus) > 1 and any(isinstance(gpu, str) for gpu in gpus):
         raise ExperimentError(f"--gpus is auto, none, or indices. Received: {' '.join(map(str, gpus))}.")
-    visible_names = [str(gpu) for gpu in gpus if isinstance(gpu, int)]
-    if list(gpus) == ["auto"] and not cpus:
-        visible_names = visible_gpus()[:1]
-    for flag, numbers in (("gpus", [gpu for gpu in gpus if isinstance(gpu, int)]), ("cpus", cpus)):
+    indices = [gpu for gpu in gpus if isinstance(gpu, int)]
+    for flag, numbers in (("gpus", indices), ("cpus", cpus)):
         if wrong := [number for number in numbers if number < 0 or numbers.count(number) > 1]:
             raise ExperimentError(f"--{flag} takes distinct numbers of at least 0. Received: {wrong[0]}.")
+    automatic = list(gpus) == ["auto"] and not cpus
+    names = visible_gpus()[:1] if automatic else gpu_names(indices, "--gpus")
     if len(cpus) * per_device > MOST or (len(cpus) == 1 and cpus[0] * per_device > MOST):
         raise ExperimentError(f"--cpus {' '.join(map(str, cpus))} are too many: at most {MOST} runs at once.")
     if len(cpus) == 1 and cpus[0] > 0:
         cpus = list(range(cpus[0]))
-    devices = [(f"gpu {name}", name) for name in visible_names] + [(f"cpu {index}", "-1") for index in cpus]
+    devices = [(f"gpu {name}", name) for name in names] + [(f"cpu {index}", "-1") for index in cpus]
     if not devices:
         devices = [("cpu 0", "-1")]
     several = per_device > 1

@@ -88,7 +88,8 @@ def test_a_crashed_run_is_reported_and_the_others_go_on(folder: Path) -> None:
     assert (folder / "runs.runs/logs/1.log").read_text().count("$ ") == 2
 
 
-def test_each_device_gets_its_runs_and_sees_nothing_else(folder: Path) -> None:
+def test_each_device_gets_its_runs_and_sees_nothing_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")  # stands for GPUs
     write_sheet(folder, *((number, "./stand_in 0.3") for number in range(6)))
     scena("experiment runs.csv --gpus 1 3 --per_device 2", folder)
     seen = [line.split()[2] for line in (folder / "events").read_text().splitlines() if line.startswith("start")]
