@@ -1,6 +1,5 @@
 """What commands write: tables and results on the terminal, results as JSON, and checks of files and folders before the work."""
 
-import json
 import os
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scena.display import number, one_line, terminal_width, visible
 from scena.errors import ScenarioError
+from scena.storage.json_text import json_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ def print_results(results: Results, json_file: Path | None, nothing: str = NOTHI
     """Prints a table, or the text `nothing`, and writes JSON if a file is given; with `-` only the JSON is printed."""
     from scena.model.tensorboard import plain_result  # late: it needs numpy, `--help` does not
 
-    text = json.dumps(plain_result(results), indent=1, ensure_ascii=False)
+    text = json_text(plain_result(results))
     if json_file is not None and str(json_file) == "-":
         print(text)
         return
@@ -86,7 +86,7 @@ def print_intervals(
         title: {name: entry(name, value, intervals[title]) for name, value in values.items()}
         for title, values in results.items()
     }
-    text = json.dumps(full, indent=1, ensure_ascii=False)
+    text = json_text(full)
     if json_file is not None and str(json_file) == "-":
         print(text)
         return

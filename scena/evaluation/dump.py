@@ -9,6 +9,7 @@ samples there were, so that no damage goes unnoticed.
 import base64
 import gzip
 import json
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -155,6 +156,8 @@ def to_json(value: Any) -> Any:
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no such numbers
+        return to_json(np.float64(value))
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Path):

@@ -10,7 +10,7 @@ import numpy as np
 from scena.data.folds import assign_folds
 from scena.data.params import FoldParams, FoldSourceParams
 from scena.data.sample import Sample
-from scena.data.sources.fold import open_pool, write_folds
+from scena.data.sources.fold import folds_digest, open_pool, write_folds
 from scena.errors import ExperimentError
 from scena.evaluation.statistics.bootstrap import numbers
 from scena.evaluation.statistics.student import Summary, fold_variance_factor, summarize
@@ -31,7 +31,7 @@ class Fold(NamedTuple):
 
 
 class CrossValidation:
-    """The folds of a source, drawn and stored.
+    """The folds of a source. They are drawn at once, and written by `store`.
 
     Args:
         source: all samples, as they are trained on.
@@ -52,18 +52,26 @@ class CrossValidation:
         strata, groups = values_at(pool, stratify, "--stratify"), values_at(pool, group, "--group")
         drawn = [assign_folds(self.count, folds, [seed, repeat], strata, groups) for repeat in range(repeats)]
         self.assigned = np.stack(drawn)
-        described = {"samples": self.count, "seed": seed, "stratify": stratify, "group": group}
-        described |= {"number of folds": folds, "repeats": repeats}
-        output.mkdir(parents=True, exist_ok=True)
+        self.digest = folds_digest(self.assigned)
         self.file = (output / FOLDS_FILE).absolute()
-        if not (output / RUNS).exists():  # nothing depends on the folds of a dry run
-            self.file.unlink(missing_ok=True)
-        self.digest = write_folds(self.file, self.assigned, described)
+        self._described = {"samples": self.count, "seed": seed, "stratify": stratify, "group": group}
+        self._described |= {"number of folds": folds, "repeats": repeats}
         self.folds = [
             Fold(f"repeat-{repeat + 1}-fold-{number + 1}" if repeats > 1 else f"fold-{number + 1}", repeat, number)
             for repeat in range(repeats)
             for number in range(folds)
         ]
+
+    def store(self) -> None:
+        """Writes the folds.
+
+        Raises:
+            DataError: the runs in `output` belong to other folds.
+        """
+        self.output.mkdir(parents=True, exist_ok=True)
+        if not (self.output / RUNS).exists():  # nothing depends on the folds of a dry run
+            self.file.unlink(missing_ok=True)
+        write_folds(self.file, self.assigned, self._described)
 
     def runs(self, words: list[str], scenario: AnyScenario, trainer: Any) -> list[SheetRun]:
         """The trainings; those of one repeat have the same seed.

@@ -14,6 +14,7 @@ from scena.display import html_table, number
 from scena.errors import ExperimentError
 from scena.scenario.params import ScenarioBaseParams
 from scena.storage.checksums import warn_if_changed
+from scena.storage.json_text import number_or_nan
 from scena.storage.run_layout import (
     EXPORT_FILE,
     HISTORY_FILE,
@@ -27,7 +28,7 @@ from scena.storage.run_layout import (
 from scena.training.directory import read_resumes
 from scena.training.history import History
 from scena.training.params import TrainerParams
-from scena.training.pipelines import TrainerPipelineParams, TrainValParams
+from scena.training.pipelines import ImagePipelines, TrainerPipelineParams, TrainValParams
 
 RUNNING, FINISHED, UNFINISHED = "running", "finished", "unfinished"
 NO_RESULTS = ("epoch", "step", "learning_rate", "seconds")
@@ -129,7 +130,7 @@ def read_run(directory: Path) -> StoredRun:
         History(history),
         flat_values(trainer),
         key if isinstance(key, str) else None,
-        result.get(key) if isinstance(key, str) else None,
+        number_or_nan(result[key]) if isinstance(key, str) and key in result else None,
         result.get("epoch") if isinstance(key, str) else None,
         {name: value for name, value in last.items() if name not in NO_RESULTS},
         code if isinstance(code, dict) else {},
@@ -229,11 +230,14 @@ def _flat(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
             if key != CLASS:
                 yield from _flat(item, (*path, key))
     elif isinstance(value, list) and value and all(isinstance(item, dict) and CLASS in item for item in value):
-        yield flag_name(path), [item[CLASS] for item in value]
+        classes = [item[CLASS] for item in value]
+        yield flag_name(path), classes
         for index, item in enumerate(value):
+            own = item[CLASS] if classes.count(item[CLASS]) == 1 else str(index)  # as on the command line
+            yield flag_name((*path, own)), item[CLASS]
             for key, inner in item.items():
                 if key != CLASS:
-                    yield from _flat(inner, (*path, str(index), key))
+                    yield from _flat(inner, (*path, own, key))
     else:
         yield flag_name(path), value
 
@@ -251,4 +255,7 @@ def _flat_names(*classes: Any) -> dict[str, str]:
     return {name: field.root_name for cls in classes for name, field in cls.__params__.items() if field.flat}
 
 
-_FLAT = {"scenario": _flat_names(ScenarioBaseParams), "gen": _flat_names(TrainValParams, TrainerPipelineParams)}
+_FLAT = {
+    "scenario": _flat_names(ScenarioBaseParams),
+    "gen": _flat_names(TrainValParams, TrainerPipelineParams, ImagePipelines),
+}

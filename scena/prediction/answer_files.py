@@ -1,7 +1,6 @@
 """Files of predictions: JSON lines for any outputs, CSV for one row of single values per sample."""
 
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -11,6 +10,7 @@ import numpy as np
 from scena.data.sample import Sample
 from scena.errors import ScenaError
 from scena.prediction.class_names import named_classes, with_class_names
+from scena.storage.json_text import json_text
 
 SUFFIXES = (".jsonl", ".json", ".csv")
 MOST_COLUMNS = 1000
@@ -42,7 +42,7 @@ class JsonLines:
         outputs, targets = _named(sample, self._names)
         record = {"outputs": outputs, "targets": targets or None, "meta": sample.meta}
         known = {name: plain(value) for name, value in record.items() if value is not None}
-        self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
+        self._file.write(json_text(known, None) + "\n")
 
 
 class Table:

@@ -27,6 +27,7 @@ from scena.storage.code_fingerprints import (
     noted_imports,
     stored_fingerprints,
 )
+from scena.storage.json_text import json_text
 from scena.storage.run_layout import BEST, EXPORT, EXPORT_FILE, LAYERS_FILE, RESOURCES, model_file
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def modules_of(params: Any) -> set[str]:
 
 def write_description(path: Path, description: dict[str, Any]) -> None:
     """Writes the file aside and puts it in place at once."""
-    write_checked(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
+    write_checked(path, json_text(description) + "\n")
 
 
 def read_description(path: Path) -> dict[str, Any]:

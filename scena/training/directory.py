@@ -314,7 +314,18 @@ def claimed(directory: Path, params: Any, *, fresh: bool) -> Iterator[None]:
 
 def _claim(stack: ExitStack, place: Path, flag: str, directory: Path, fresh: RunPaths | None) -> None:
     place.mkdir(parents=True, exist_ok=True)
+    locked_before = (place / LOCK_FILE).exists()
     stack.enter_context(locked(place))
+    try:
+        _own(place, flag, directory, fresh)
+    except (TrainingError, OSError):
+        if not locked_before:  # a refused command leaves nothing behind
+            (place / LOCK_FILE).unlink(missing_ok=True)
+        raise
+
+
+def _own(place: Path, flag: str, directory: Path, fresh: RunPaths | None) -> None:
+    """Notes that a directory belongs to the run, if it is free."""
     identity, owner = run_identity(directory), read_json(place / OWNER_FILE)
     where = owner.get("directory")
     if isinstance(where, str):

@@ -159,7 +159,9 @@ def test_another_cross_validation_needs_another_folder(
 
 @pytest.fixture
 def folds(tmp_path: Path) -> CrossValidation:
-    return CrossValidation(HalvesParams(count=30), tmp_path, 3, 2, 0, None, None)
+    drawn = CrossValidation(HalvesParams(count=30), tmp_path, 3, 2, 0, None, None)
+    drawn.store()
+    return drawn
 
 
 def test_training_and_test_samples_of_a_fold_are_the_source_without_overlap(folds: CrossValidation) -> None:
@@ -214,6 +216,7 @@ def test_every_source_with_random_access_is_divided(
 ) -> None:
     source, stratify, group = make(tmp_path)
     made = CrossValidation(source, tmp_path / "cv", 4, 1, 5, stratify or None, group)
+    made.store()
     pool = open_pool(source)
     tested = [FoldSource(made.test_source(fold), PipelineMode.EVALUATION) for fold in made.folds]
     assert sorted(index for one in tested for index in one.indices) == list(range(len(pool)))
@@ -288,8 +291,21 @@ def test_validation_data_that_is_in_the_folds_may_not_choose_the_best_epoch(
     )
     assert main(["cv", "tests.toy", "--folds", "2", "--last", "--dry_run"]) == 0
     assert "the last model of each run is tested" in capsys.readouterr().err
-    assert main(["cv", "tests.toy", "--train.limit", "5"]) == 2
-    assert main(["cv", "tests.toy", "--trainer.output_dir", "x"]) == 2
+    shutil.rmtree(tmp_path / "cv")
+    for status, *refused in (
+        (2, "--train.limit", "5"),
+        (2, "--trainer.output_dir", "x"),
+        (2, "--folds", "2"),
+        (2, "--folds", "1"),
+        (1, "--folds", "1000", "--last"),
+        (1, "--last", "--stratify", "targets.z"),
+        (1, "--last", "--group", "targets.y"),
+        (1, "--last", "--cluster", "ray://localhost:1"),
+    ):
+        if "ray" in refused[-1]:
+            monkeypatch.setattr("scena.experiments.schedulers.ray_cluster.connect", _unreachable)
+        assert main(["cv", "tests.toy", *refused]) == status, refused
+        assert not list(tmp_path.iterdir()), refused
 
 
 def test_validation_data_in_another_order_is_noticed(
@@ -302,6 +318,10 @@ def test_validation_data_in_another_order_is_noticed(
     assert "If they are the same, tested samples choose the best epoch, and all results are too good" in error
     assert "(Halves), whose first samples have equals in the folds." in error
     assert main(["cv", "tests.toy", "--folds", "3", "--dry_run"]) == 0  # a dry run decides nothing
+
+
+def _unreachable(address: str) -> Any:
+    raise ExperimentError(f"{address} cannot be reached")
 
 
 def _backwards_in_validation(self: Any, params: HalvesParams, mode: PipelineMode) -> None:

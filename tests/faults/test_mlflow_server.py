@@ -163,4 +163,4 @@ def test_back_fill_of_runs_that_were_trained_without_a_tracker(
     stored = server.folder / "artifacts" / tags["experiment"] / tags["run"] / "artifacts"
     assert (stored / "best" / "model.keras").read_bytes() == (run / "best" / "model.keras").read_bytes()
     assert (stored / "history.csv").read_bytes() == (run / "history.csv").read_bytes()
-    assert server.params(identity)["gen.train.batch_size"] == "8"
+    assert server.params(identity)["train.batch_size"] == "8"

@@ -143,6 +143,7 @@ def test_a_new_run_starts_where_nothing_is_in_the_way(tmp_path: Path, flag: str,
     refusal = f"--trainer.{flag} {place} already holds {name} of another run"
     with pytest.raises(TrainingError, match=refusal), claimed(run, params(**{flag: place}), fresh=True):
         pass
+    assert {path.name for path in place.iterdir()} == {name, "unrelated"}, "a refused command leaves nothing behind"
     (place / name).rmdir()
     with claimed(run, params(**{flag: place}), fresh=True):
         assert (place / OWNER_FILE).is_file()

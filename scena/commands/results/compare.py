@@ -1,6 +1,5 @@
 """`scena compare A B`: tests whether two models, or two groups of runs over seeds, differ on the same samples."""
 
-import json
 import math
 import os
 import sys
@@ -18,6 +17,7 @@ from scena.display import number, one_line
 from scena.errors import ScenarioError
 from scena.params import Params, ParamsError, param
 from scena.scenario.ensemble import is_ensemble, members
+from scena.storage.json_text import json_text
 from scena.storage.run_layout import BEST, ENSEMBLE_FILE, EXPORT_FILE, PARAMS_FILE
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Compare(ModelCommand):
             lines = [sentences[0], *notes, *sentences[1:]]
         described = _described(found, answers, runs, lines)
         if options.json is not None and str(options.json) == "-":
-            print(json.dumps(described, indent=1, ensure_ascii=False))
+            print(json_text(described))
         else:
             for letter, side in (("A", first), ("B", second)):
                 print(one_line(f"{letter}: {side.title}{f' ({len(side.members)} runs)' if max(runs) > 1 else ''}"))
@@ -192,7 +192,7 @@ class Compare(ModelCommand):
             for line in lines:
                 print_wrapped(line)
         if options.json is not None and str(options.json) != "-":
-            options.json.write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            options.json.write_text(json_text(described) + "\n", encoding="utf-8")
         if options.plot is not None:
             write_plot(options.plot, _figures(found))
 

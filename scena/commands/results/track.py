@@ -96,7 +96,7 @@ def _send(directory: Path, name: str, service: TrackerServiceParams) -> tuple[st
 
     service.check_ready()
     run = read_run(directory)
-    complete_journal(directory, run.history, run.scenario, finished=run.status == FINISHED)
+    complete_journal(directory, run.history, run.scenario, run.params, finished=run.status == FINISHED)
     os.environ.update(service.environment())
     until = time.monotonic() + 1.0
 

@@ -74,11 +74,14 @@ class Cv(ScenarioCommand):
         self.check_training()
         scheduler = self.scheduler_params
         output = options.output or Path("cv", options.scenario.rpartition(".")[2].replace(":", "-"))
-        make_folder("--output", output)
         validation = self._draw(output)
         chosen = self._who_chooses(validation)
+        # a refused command leaves nothing behind
+        carried_out_by = None if options.dry_run else scheduler.create()
+        make_folder("--output", output)
+        validation.store()
         print(f"The best epoch {chosen}.", file=sys.stderr)
-        if options.dry_run:
+        if carried_out_by is None:
             return 0
         from scena.experiments.sheets.experiment import Experiment
 
@@ -87,7 +90,7 @@ class Cv(ScenarioCommand):
         words = ["scena", "train", options.scenario, *imports, *trust]
         runs = validation.runs(words, self.scenario, self.trainer)
         experiment = Experiment(runs, output, sys.executable, remedy="choose another --output")
-        carry_out_runs(experiment, scheduler.create())
+        carry_out_runs(experiment, carried_out_by)
         if status := report_runs(experiment):
             return status
         self.start()
@@ -169,10 +172,9 @@ class Cv(ScenarioCommand):
             }
             from scena.model.tensorboard import plain_result
             from scena.storage.checksums import write_checked
+            from scena.storage.json_text import json_text
 
-            write_checked(
-                output / RESULTS_FILE, json.dumps(plain_result(described), indent=1, ensure_ascii=False) + "\n"
-            )
+            write_checked(output / RESULTS_FILE, json_text(plain_result(described)) + "\n")
             self._report(output / REPORT, validation, opened, collected, evaluator, (results, pooled, chosen))
             if self.options.plot is not None:
                 write_plot(self.options.plot, model_figures(collected, evaluator))
@@ -304,7 +306,7 @@ def _print(
     validation: "CrossValidation", results: dict[str, Any], summary: dict[str, Any], pooled: dict[str, Any]
 ) -> None:
     from scena.evaluation.statistics.bootstrap import is_number
-    from scena.evaluation.statistics.student import WITHOUT_WIDTH
+    from scena.evaluation.statistics.student import FEW_FOLDS, ROUGH, WITHOUT_WIDTH
 
     names = list(summary)
     rows = [
@@ -326,5 +328,7 @@ def _print(
     print(
         f"{len(results)} folds; the interval is widened for the training samples that folds share (Nadeau and Bengio)."
     )
+    if len({fold.number for fold in validation.folds}) < FEW_FOLDS:
+        print_wrapped(ROUGH)
     if any(one.interval is not None and one.interval.without_width for one in summary.values()):
         print_wrapped(WITHOUT_WIDTH)

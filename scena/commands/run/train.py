@@ -81,10 +81,11 @@ class Train(ScenarioCommand):
         ]
         script = ["scena", "train", options.scenario]
         output = trainer.output_dir or default_folder(self.scenario.name(), [*script, *words])
+        scheduler = self.params.scheduler.create()  # before anything is written: it may refuse
         make_folder("--trainer.output_dir", output)
         print(f"Runs: {output}; the same command resumes them.", file=sys.stderr)
         runs = seed_runs("seed-", script, words, trainer.random_seed or 0, count)
         experiment = Experiment(runs, output, sys.executable, remedy="choose another --trainer.output_dir")
-        carry_out_runs(experiment, self.params.scheduler.create())
+        carry_out_runs(experiment, scheduler)
         report_groups(experiment)
         return report_runs(experiment)

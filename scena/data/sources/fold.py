@@ -77,32 +77,31 @@ def open_pool(source: Any) -> Any:
     return generator
 
 
-def write_folds(path: Path, assigned: Assigned, description: dict[str, Any]) -> str:
-    """Writes the folds, with a description of how they were made, and returns their digest.
+def write_folds(path: Path, assigned: Assigned, description: dict[str, Any]) -> None:
+    """Writes the folds, with a description of how they were made.
 
     Raises:
         DataError: the file holds other folds.
     """
-    digest = _digest(assigned)
+    digest = folds_digest(assigned)
     if path.exists():
         stored = _read(path)
         differ = [name for name in description if stored.get(name) != description[name]]
-        if differ or _digest(stored["folds"]) != digest:
+        if differ or folds_digest(stored["folds"]) != digest:
             what = (
                 f"{differ[0]}: {stored.get(differ[0])!r} before, {description[differ[0]]!r} now"
                 if differ
                 else "other folds"
             )
             raise DataError(f"{path.parent} holds another cross-validation ({what}). Choose another --output.")
-        return digest
+        return
     write_checked(path, json.dumps({**description, "digest": digest, "folds": assigned.tolist()}) + "\n")
-    return digest
 
 
 def read_folds(path: Path, digest: str) -> Assigned:
     """The folds in a file, if they are those with this digest."""
     assigned = _read(path)["folds"]
-    if assigned.ndim != 2 or _digest(assigned) != digest:
+    if assigned.ndim != 2 or folds_digest(assigned) != digest:
         raise DataError(f"{path} does not hold the folds that this run began with: it was changed or damaged.")
     return assigned
 
@@ -118,5 +117,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(f"Cannot read the folds in {path}: {error}.") from error
 
 
-def _digest(assigned: Assigned) -> str:
+def folds_digest(assigned: Assigned) -> str:
+    """What identifies folds."""
     return hashlib.sha256(json.dumps(assigned.tolist()).encode()).hexdigest()[:16]

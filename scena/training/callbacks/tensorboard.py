@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from scena.errors import TrainingError
 from scena.model.tensorboard import TensorBoardData, collect_tensorboard
-from scena.params import dump_yaml, to_raw
+from scena.params import dump_yaml
 from scena.training.callbacks.base import Kind, Tracker, TrainerCallback
 from scena.training.callbacks.event_files import (
     DISK_ERRORS,
@@ -22,7 +22,7 @@ from scena.training.callbacks.event_files import (
 )
 from scena.training.callbacks.params import ProfilerParams, TensorBoardParams
 from scena.training.steps import stacked
-from scena.training.trackers.values import flat_values
+from scena.training.trackers.values import typed_values
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def write_parameters(params: Any, default: Any) -> None:
     tf.summary.text("parameters", "\n".join(f"    {line}" for line in text.splitlines()), step=0)
     from tensorboard.plugins.hparams import api
 
-    api.hparams(flat_values(to_raw(params)))
+    api.hparams(typed_values(params))
 
 
 def write_histograms(model: keras.Model, batch: Any, *, gradients: bool, step: int) -> None:

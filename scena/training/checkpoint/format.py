@@ -3,7 +3,6 @@
 Nothing in a checkpoint is ever executed.
 """
 
-import json
 import os
 import stat
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import msgspec
 from scena.errors import CheckpointError
 from scena.storage.checksums import checksum, file_checksum, seal, verify
 from scena.storage.durable import sync, sync_tree, write_file
+from scena.storage.json_text import exact_json, from_exact_json
 from scena.storage.run_layout import BEST, KEEP_FILE, MANIFEST, STATE_FILE, TENSORS_FILE
 from scena.storage.tensor_file import Array, TensorBuffer, read_tensors
 
@@ -69,7 +69,7 @@ class LoadedCheckpoint(NamedTuple):
 def write_checkpoint(directory: Path, tensors: TensorBuffer, state: StoredState, *, keep: bool) -> None:
     """Writes the files of a checkpoint into an existing directory; `keep` marks it as permanent."""
     tensors.write(directory / TENSORS_FILE)
-    text = json.dumps(msgspec.to_builtins(state)).encode()
+    text = exact_json(msgspec.to_builtins(state)).encode()
     write_file(directory / STATE_FILE, text)
     best = directory / BEST / MANIFEST  # has the checksums of the files beside it
     sums = {f"{BEST}/{MANIFEST}": file_checksum(best)} if best.is_file() else {}
@@ -90,7 +90,7 @@ def read_checkpoint(path: Path) -> LoadedCheckpoint:
     try:
         text = plain_file(path / STATE_FILE, MOST_STATE_BYTES).read_bytes()
         verify(path / STATE_FILE, text)
-        state = _read(json.loads(text))
+        state = _read(from_exact_json(text))
         tensors = read_tensors(plain_file(path / TENSORS_FILE))
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error

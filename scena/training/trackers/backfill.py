@@ -7,19 +7,22 @@ from typing import Any
 
 from scena.storage.checksums import file_checksum
 from scena.storage.run_layout import BEST, HISTORY_FILE, JOURNAL_FILE, MEDIA, PARAMS_FILE, REPORT, TENSORBOARD, TRACKING
-from scena.training.directory import locked, read_json, run_identity
+from scena.training.directory import locked, run_identity
 from scena.training.trackers.event_media import StoredMedia, stored_media
 from scena.training.trackers.media import kind_of_data, store_data
 from scena.training.trackers.recorder import Recorder
-from scena.training.trackers.values import flat_values, from_history
+from scena.training.trackers.values import from_history, tracked_params
 
 
-def complete_journal(directory: Path, history: list[dict[str, Any]], scenario: str, *, finished: bool) -> None:
+def complete_journal(
+    directory: Path, history: list[dict[str, Any]], scenario: str, params: dict[str, Any], *, finished: bool
+) -> None:
     """Writes the journal of a run if it has none, and adds a report that was made after the training.
 
     Args:
         history: the values of each epoch.
         scenario: the scenario's name.
+        params: its parameters by the names of their flags.
         finished: whether the training has ended.
 
     Raises:
@@ -33,21 +36,20 @@ def complete_journal(directory: Path, history: list[dict[str, Any]], scenario: s
         if not path.exists():
             aside = path.with_name(f".{path.name}.new")
             aside.unlink(missing_ok=True)
-            recorder = _recorder(aside, directory, scenario)
+            recorder = _recorder(aside, directory, scenario, params)
             _fill(recorder, directory, history, finished=finished)
             recorder.close()
             aside.rename(path)
         if late:
-            recorder = _recorder(path, directory, scenario)
+            recorder = _recorder(path, directory, scenario, params)
             recorder.select_last()
             recorder.artifact(REPORT, REPORT)
             recorder.close()
 
 
-def _recorder(path: Path, directory: Path, scenario: str) -> Recorder:
+def _recorder(path: Path, directory: Path, scenario: str, params: dict[str, Any]) -> Recorder:
     identity = run_identity(directory) or f"scena-{file_checksum(directory / PARAMS_FILE)}"
-    raw = read_json(directory / PARAMS_FILE).get("trainer", {})
-    return Recorder(path, identity, scenario, directory.absolute().name, lambda: flat_values(raw))
+    return Recorder(path, identity, scenario, directory.absolute().name, lambda: tracked_params(params))
 
 
 def _fill(recorder: Recorder, directory: Path, history: list[dict[str, Any]], *, finished: bool) -> None:

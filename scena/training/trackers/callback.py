@@ -7,7 +7,6 @@ from typing import Any
 
 from scena import __version__
 from scena.model.tensorboard import TensorBoardData
-from scena.params import to_raw
 from scena.storage.code_fingerprints import noted_imports
 from scena.storage.run_layout import BEST, HISTORY_FILE, JOURNAL_FILE, MEDIA, REPORT, TRACKING
 from scena.training.callbacks.base import Kind, Tracker
@@ -19,7 +18,7 @@ from scena.training.trackers.process import SenderProcess
 from scena.training.trackers.recorder import Recorder
 from scena.training.trackers.sender import SenderStatus
 from scena.training.trackers.system_load import LoadSampler
-from scena.training.trackers.values import flat_values, from_history
+from scena.training.trackers.values import flag_names, from_history, typed_values
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ class JournalTracker(Tracker):
             run_identity(run.directory),
             run.scenario.name(),
             run.directory.absolute().name,
-            lambda: flat_values({**to_raw(run.params), "tracker": None}),
+            lambda: typed_values(run.params),
         )
 
     def state(self) -> dict[str, Any]:
@@ -136,8 +135,12 @@ class JournalTracker(Tracker):
 
     def _tags(self) -> dict[str, str]:
         own = {"scena.version": __version__, "scena.host": socket.gethostname()}
-        for number, entry in enumerate(read_resumes(self.run.directory), 1):
-            changes = "; ".join(f"{path}: {old} → {new}" for path, (old, new) in entry.get("changes", {}).items())
+        resumes = read_resumes(self.run.directory)
+        flags = flag_names(self.run.params) if resumes else {}
+        for number, entry in enumerate(resumes, 1):
+            changes = "; ".join(
+                f"{flags.get(path, path)}: {old} → {new}" for path, (old, new) in entry.get("changes", {}).items()
+            )
             own[f"scena.resumed.{number}"] = f"at step {entry.get('step')}{': ' if changes else ''}{changes}"[:5000]
         return own
 

@@ -3,22 +3,42 @@
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from scena.params import Params, root_of, to_raw
+from scena.params.kinds import CLASS
+from scena.params.settable import walk
+
 NOT_TRACKED = ("epoch", "step", "seconds")
 MEASURED: tuple[Literal["val", "lav"], ...] = ("val", "lav")
 """Sources of results other than the training itself; the prefixes of their names."""
 
 
-def flat_values(raw: Any, path: str = "") -> dict[str, Any]:
-    """The plain values of a tree of parameters by their dotted names."""
-    if isinstance(raw, dict):
-        found: dict[str, Any] = {}
-        for name, value in raw.items():
-            below = path if name == "class" else f"{path}.{name}" if path else name
-            found |= flat_values(value, below)
-        return found
-    if isinstance(raw, list):
-        return {path: str(raw)} if path else {}
-    return {} if raw is None or not path else {path: raw}
+def typed_values(trainer: Params) -> dict[str, Any]:
+    """The parameters of a training by the names that a user types, without the dashes."""
+    root = root_of(trainer=trainer)
+    found: dict[str, Any] = {}
+    for node in walk(to_raw(root), type(root)):
+        value = node.value
+        if isinstance(value, dict) and CLASS in value:
+            value = value[CLASS] if node.path != ("trainer",) else None
+        elif isinstance(value, list) and all(isinstance(item, dict) and CLASS in item for item in value):
+            value = [item[CLASS] for item in value]
+        found[node.name] = value
+    return tracked_params(found)
+
+
+def flag_names(trainer: Params) -> dict[str, str]:
+    """The names that a user types by dotted paths of the stored tree."""
+    root = root_of(trainer=trainer)
+    return {".".join(map(str, node.path[1:])): node.name for node in walk(to_raw(root), type(root))}
+
+
+def tracked_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as trackers take them: without those that are not set and those of trackers themselves; a list is a text."""
+    return {
+        name: str(value) if isinstance(value, list | dict) else value
+        for name, value in params.items()
+        if value is not None and name.partition(".")[0] != "tracker"
+    }
 
 
 def from_history(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, float], int]]:

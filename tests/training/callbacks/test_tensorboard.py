@@ -150,7 +150,7 @@ def test_parameters_are_text_and_hparams(run: Any) -> None:
 
     data = plugin_data_pb2.HParamsPluginData.FromString(found.plugin_data.content)
     values = data.session_start_info.hparams
-    assert values["epochs"].number_value == 4
+    assert values["trainer.epochs"].number_value == 4 and values["train.batch_size"].number_value
     assert values["optimizer"].string_value == "Adam"
     assert values["learning_rate.lr"].number_value == 0.001
 
