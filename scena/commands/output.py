@@ -1,15 +1,18 @@
 """What commands write: tables and results on the terminal, results as JSON, and checks of files and folders before the work."""
 
+import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scena.display import number, one_line, terminal_width, visible
-from scena.errors import ScenarioError
+from scena.errors import ScenaError, ScenarioError
 from scena.storage.json_text import json_text
+from scena.storage.run_layout import STUDY_FILE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,6 +157,21 @@ def write_plot(file: Path, figures: "dict[str, Figure]") -> None:
         )
     save_figures(file, figures)
     print(f"Plot: {file}")
+
+
+@contextmanager
+def left_as_it_was(folder: Path) -> Iterator[None]:
+    """Removes a folder that is new, those above it that are new, and the study in it, if the block is refused."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    except ScenaError:
+        with contextlib.suppress(OSError):  # another command has begun there
+            if folder in new:
+                (folder / STUDY_FILE).unlink(missing_ok=True)
+            for path in new:
+                path.rmdir()
+        raise
 
 
 def make_folder(flag: str, folder: Path) -> None:

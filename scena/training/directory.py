@@ -71,10 +71,11 @@ def refuse_used_directory(directory: Path) -> None:
         )
 
 
-def create_directory(directory: Path) -> None:
-    """Creates the directory of a new run; refuses one that already holds a run."""
+def create_directory(directory: Path) -> list[Path]:
+    """Creates the directory of a new run; refuses one that already holds a run. Returns those above it that it had to make."""
     refuse_used_directory(directory)
     there, probe = directory.exists(), directory / ".writable"
+    made = [parent for parent in directory.parents if not parent.exists()]
     try:
         make_directory(directory)
         probe.write_bytes(b"scena")
@@ -82,16 +83,18 @@ def create_directory(directory: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
-            if not there:
-                directory.rmdir()
+            for path in () if there else (directory, *made):
+                path.rmdir()
         raise TrainingError(
             f"Cannot write to the output directory {directory}: {error.strerror or error}. Choose another --trainer.output_dir."
         ) from error
+    return made
 
 
 @contextmanager
-def withdrawn_if_it_fails(directory: Path, begun: Callable[[], bool]) -> Iterator[None]:
-    """Removes what a new run has left in its directory if it ends before its first step, so that the command can be retried.
+def withdrawn_if_it_fails(directory: Path, made: Sequence[Path], begun: Callable[[], bool]) -> Iterator[None]:
+    """Removes what a new run has left in its directory, and those `made` above it, if it ends before its first step, so that the
+    command can be retried.
 
     A training that a single signal stops has kept its state, and can be resumed.
     """
@@ -101,16 +104,17 @@ def withdrawn_if_it_fails(directory: Path, begun: Callable[[], bool]) -> Iterato
         raise
     except BaseException:
         if not begun():
-            _withdraw(directory)
+            _withdraw(directory, made)
         raise
 
 
-def _withdraw(directory: Path) -> None:
+def _withdraw(directory: Path, made: Sequence[Path]) -> None:
     forget(directory / PARAMS_FILE)
     for name in (LOG_FILE, LOCK_FILE):
         (directory / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it holds files that are not the run's
-        directory.rmdir()
+        for path in (directory, *made):
+            path.rmdir()
 
 
 def settle_paths(directory: Path, params: Any, before: Any = None) -> None:

@@ -109,11 +109,10 @@ class Trainer:
         directory = Path(params.output_dir or default_directory(self.scenario.name()))
         self.directory = params.output_dir = directory
         requests = StopRequests(params.time_limit.seconds())
-        if not resume:
-            create_directory(directory)
+        made = [] if resume else create_directory(directory)
         with locked(directory), requests.listening():
             before = Resumption(directory, params, self.scenario, strict=strict) if resume else None
-            with nullcontext() if resume else withdrawn_if_it_fails(directory, lambda: self._steps() > 0):
+            with nullcontext() if resume else withdrawn_if_it_fails(directory, made, lambda: self._steps() > 0):
                 if before is None:
                     settle_paths(directory, params)
                     if params.random_seed is None:

@@ -1,5 +1,6 @@
 """`--seeds` of train, experiment and tune: which seeds, which runs, and what a kill leaves to do."""
 
+import csv
 import json
 import os
 import random
@@ -10,12 +11,16 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import keras
+import numpy as np
 import pytest
+import scipy.stats
 
 from scena.commands.main import main
 from scena.errors import ExperimentError
 from scena.experiments.schedulers.local import LocalScheduler
 from scena.experiments.schedulers.params import LocalParams
+from scena.experiments.search.study import close_storage, find_study, open_storage, storage_url
 from scena.experiments.seeds import default_folder, derived_seeds, seed_runs, with_seeds, without_flags
 from scena.experiments.sheets.experiment import Experiment
 from scena.experiments.sheets.sheet import Flag, SheetRun
@@ -141,6 +146,86 @@ def test_a_sheet_over_seeds_is_trained_and_grouped(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs.runs/runs/*/history.csv")}
     scena(command, tmp_path)  # nothing is left to do
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def _kill_often(command: str, folder: Path, finished: Path, kills: int = 3) -> int:
+    """Runs a command and kills it, with its trainings, at several moments; returns how often."""
+    chance, killed = random.Random(7), 0
+    for _ in range(2 * kills):
+        process = start(command, folder)
+        until = time.monotonic() + chance.uniform(4, 30)
+        while process.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.kill()
+            killed += 1
+        process.communicate()
+        if killed == kills or finished.exists():
+            break
+    return killed
+
+
+def _histories(folder: Path, depth: str) -> dict[str, list[dict[str, float]]]:
+    found = {str(path.parent.relative_to(folder)): read_history(path.parent) for path in folder.glob(depth)}
+    for row in (row for rows in found.values() for row in rows):
+        del row["seconds"]
+    return found
+
+
+def _same_weights(one: Path, other: Path) -> None:
+    for path in one.glob("**/export/model.keras"):
+        weights = [
+            keras.saving.load_model(root / path.relative_to(one), compile=False).get_weights() for root in (one, other)
+        ]
+        assert weights[0] and all(np.array_equal(*pair) for pair in zip(*weights, strict=True))
+
+
+@pytest.mark.long
+def test_kills_of_a_training_over_seeds_change_nothing(tmp_path: Path) -> None:
+    """SIGKILL at several moments; the table is that of scipy."""
+    command = "train tests.toy --seeds 3 --trainer.epochs 4 --trainer.random_seed 5 --scheduler.cpus 2"
+    done = scena(f"{command} --trainer.output_dir plain", tmp_path)
+    killed = _kill_often(f"{command} --trainer.output_dir out", tmp_path, tmp_path / "none")
+    ended = scena(f"{command} --trainer.output_dir out", tmp_path)
+    print(f"{killed} kills")
+    plain, out = (_histories(tmp_path / name, "runs/*/history.csv") for name in ("plain", "out"))
+    assert killed >= 2 and plain == out and len(plain) == 3
+    assert ended.stdout.replace("out/runs", "plain/runs") == done.stdout and "(1 group of 3 runs)" in done.stdout
+    _same_weights(tmp_path / "plain", tmp_path / "out")
+    scena("runs out --group --csv groups.csv", tmp_path)
+    with (tmp_path / "groups.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    for name in ("loss", "val_loss", "best"):
+        values = [max(r["val_acc"] for r in rows) if name == "best" else rows[-1][name] for rows in out.values()]
+        low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
+        expected = [3, np.mean(values), np.std(values, ddof=1), low, high]
+        parts = ("n", "mean", "deviation", "low", "high")
+        assert [float(row[f"{name} {part}"]) for part in parts] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.long
+def test_kills_of_a_search_over_seeds_change_nothing(tmp_path: Path) -> None:
+    """Real trainings: the value of a trial is the mean of the best values of its runs, whatever was killed."""
+    command = (
+        "tune tests.toy --search model.units=2,3 --sampler grid --direction max --trainer.epochs 3 --seeds 3 --cpus 2"
+    )
+    done = scena(f"{command} --output plain", tmp_path)
+    killed = _kill_often(f"{command} --output out", tmp_path, tmp_path / "out" / "plots")
+    ended = scena(f"{command} --output out", tmp_path)
+    print(f"{killed} kills")
+    assert killed >= 2 and "2 complete" in ended.stderr
+    assert ended.stdout.replace("out/", "plain/") == done.stdout
+    plain, out = (_histories(tmp_path / name / "trials", "*/*/history.csv") for name in ("plain", "out"))
+    assert plain == out and len(plain) == 6
+    _same_weights(tmp_path / "plain", tmp_path / "out")
+    for name in ("plain", "out"):
+        storage = open_storage(storage_url(None, tmp_path / name))
+        study = find_study(storage, name)
+        for trial in study.trials:
+            runs = {path: rows for path, rows in plain.items() if path.startswith(f"{trial.number:04}/")}
+            best = {path.partition("seed-")[2]: max(row["val_acc"] for row in rows) for path, rows in runs.items()}
+            assert trial.user_attrs["seeds"] == best and trial.value == pytest.approx(np.mean(list(best.values())))
+        close_storage(storage)
 
 
 @pytest.mark.long

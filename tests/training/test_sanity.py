@@ -320,8 +320,9 @@ def test_whatever_fails_before_the_first_step_leaves_the_folder_free(tmp_path: P
             train_toy(tmp_path / "run", [Failing(error)], **outside)
     (tmp_path / "taken" / "best").mkdir(parents=True)
     with pytest.raises(TrainingError, match="already holds best of another run"):
-        train_toy(tmp_path / "run", export_dir=tmp_path / "taken", **outside)
+        train_toy(tmp_path / "runs" / "run", export_dir=tmp_path / "taken", **outside)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "taken"]
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["best"]
     assert [path.name for path in (tmp_path / "logs").rglob("*")] in ([], ["train.log"])
     trainer = train_toy(tmp_path / "run", epochs=1, **outside)
     assert len(trainer.history) == 1

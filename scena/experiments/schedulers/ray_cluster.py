@@ -28,6 +28,7 @@ CLIENT_PORT = "10001"
 
 def connect(address: str) -> Any:
     """Ray, connected to the cluster at HOST:PORT; without an address to that of this machine, or to a new one."""
+    address = address.removeprefix("ray://")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a run without GPUs hides them itself
     try:
         import ray

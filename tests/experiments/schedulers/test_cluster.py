@@ -123,12 +123,13 @@ def test_a_training_goes_on_from_its_checkpoint_on_another_node(cluster: TwoNode
 
 
 def test_a_cross_validation_and_seeds_run_on_the_cluster(cluster: TwoNodes, tmp_path: Path) -> None:
-    where = f"--trainer.epochs 1 --cluster ray://{cluster.address}"
-    done = scena(f"cv tests.toy --folds 2 --data.count 20 --output folds {where}", tmp_path)
+    cv = f"cv tests.toy --trainer.epochs 1 --cluster ray://{cluster.address}"
+    done = scena(f"{cv} --folds 2 --data.count 20 --output folds", tmp_path)
     results = json.loads((tmp_path / "folds" / "results.json").read_text())
     assert list(results["folds"]) == ["fold-1", "fold-2"] and "on ray" in done.stderr
     assert (tmp_path / "folds" / "ensemble" / "ensemble.json").is_file()
-    done = scena(f"train tests.toy --seeds 2 --trainer.output_dir seeds {where}", tmp_path)
+    train = f"train tests.toy --trainer.epochs 1 --scheduler ray --scheduler.address ray://{cluster.address}"
+    done = scena(f"{train} --seeds 2 --trainer.output_dir seeds", tmp_path)
     assert "2 runs: 2 done." in done.stderr and "(1 group of 2 runs)" in done.stdout
 
 

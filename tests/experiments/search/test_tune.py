@@ -42,6 +42,19 @@ def test_trials_are_ordinary_runs_with_plots_and_the_best_parameters(tmp_path: P
     assert "Trial" not in again.stderr and again.stdout == done.stdout, "nothing is left to do"
 
 
+def test_a_refused_search_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scena.experiments.search.objective.ask", lambda *_: ("max", "acc"))
+    words = ["tune", "tests.toy", "--search", "model.units=2,3", "--sampler", "grid", "--metric", "other"]
+    assert main(words) == 2 and "--metric other needs --direction" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "mine").mkdir()
+    assert main([*words, "--output", "mine"]) == 2
+    assert (tmp_path / "mine").is_dir(), "a folder that was there stays"
+
+
 def check_hparams(folder: Path, values: dict[str, float]) -> None:
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
     from tensorboard.plugins.hparams import plugin_data_pb2
