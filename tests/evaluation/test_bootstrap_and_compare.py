@@ -11,11 +11,11 @@ import pytest
 
 from scena import Sample
 from scena.commands.main import main
-from scena.evaluation.compare import Side, check_same_samples, compare
+from scena.evaluation.compare import Side, check_same_classes, check_same_samples, compare
 from scena.evaluation.evaluator import Evaluator
 from scena.evaluation.per_sample import SampleResults, StatisticsError, bootstrap, measure_samples
 from scena.evaluation.statistics.bootstrap import mean_intervals
-from scena.evaluation.statistics.claims import Comparison, claims
+from scena.evaluation.statistics.claims import Comparison, claims, claims_of_answers
 from scena.evaluation.statistics.paired import mcnemar, paired_bootstrap
 from scena.evaluation.statistics.student import difference
 from scena.scenario.ensemble import write_ensemble
@@ -129,11 +129,25 @@ def test_dumps_are_compared_only_if_their_samples_match(
         assert main(["lav", str(exports[number]), "--data.count", str(count), "--dump", str(dump)]) == 0
     capsys.readouterr()
     assert main(["compare", str(tmp_path / "0-40.jsonl"), str(tmp_path / "1-40.jsonl"), "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["mcnemar"]["samples"] == 40
+    found = json.loads(capsys.readouterr().out)
+    assert (
+        found["mcnemar"]["samples"] == 40 and not found["results"] and found["claims"][0].startswith("Right answers:")
+    )
     assert main(["compare", str(tmp_path / "0-40.jsonl"), str(tmp_path / "1-39.jsonl")]) == 1
     assert "not measured on the same samples: 40 samples on one side, 39 on the other" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "0-40.jsonl"), str(exports[0])]) == 2
     assert "two dumps or two models" in capsys.readouterr().err
+
+
+def test_models_that_mean_other_classes_are_not_paired() -> None:
+    check_same_classes(["a", "b"], [], ["a", "b", "c"])
+    with pytest.raises(StatisticsError, match="0 is 'a' for one and 'b' for another"):
+        check_same_classes(["a", "b"], ["b", "a"])
+
+
+def test_right_answers_alone_are_no_claim_with_few_samples() -> None:
+    few = claims_of_answers(mcnemar(np.ones(9, bool), np.arange(9) > 4))
+    assert few[0].startswith("Claim nothing yet: there are only 9 samples") and "only A 5, only B 0 of 9" in few[1]
 
 
 def test_samples_in_another_order_or_with_other_targets_are_refused() -> None:

@@ -10,8 +10,8 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import keras
 import numpy as np
 import pytest
 import scipy.stats
@@ -27,6 +27,7 @@ from scena.experiments.sheets.sheet import Flag, SheetRun
 from scena.experiments.stored_run import read_history
 from tests.experiments.program import ROOT, scena, start, wait_for
 from tests.experiments.search.drive_search import EPOCHS, search
+from tests.faults.harness import fingerprint
 
 
 @pytest.fixture(autouse=True)
@@ -165,38 +166,28 @@ def _kill_often(command: str, folder: Path, finished: Path, kills: int = 3) -> i
     return killed
 
 
-def _histories(folder: Path, depth: str) -> dict[str, list[dict[str, float]]]:
-    found = {str(path.parent.relative_to(folder)): read_history(path.parent) for path in folder.glob(depth)}
-    for row in (row for rows in found.values() for row in rows):
-        del row["seconds"]
-    return found
-
-
-def _same_weights(one: Path, other: Path) -> None:
-    for path in one.glob("**/export/model.keras"):
-        weights = [
-            keras.saving.load_model(root / path.relative_to(one), compile=False).get_weights() for root in (one, other)
-        ]
-        assert weights[0] and all(np.array_equal(*pair) for pair in zip(*weights, strict=True))
+def _fingerprints(folder: Path, depth: str) -> dict[str, Any]:
+    """Every tensor and value of the runs below a folder."""
+    return {str(path.parent.relative_to(folder)): fingerprint(path.parent) for path in folder.glob(depth)}
 
 
 @pytest.mark.long
 def test_kills_of_a_training_over_seeds_change_nothing(tmp_path: Path) -> None:
     """SIGKILL at several moments; the table is that of scipy."""
     command = "train tests.toy --seeds 3 --trainer.epochs 4 --trainer.random_seed 5 --scheduler.cpus 2"
-    done = scena(f"{command} --trainer.output_dir plain", tmp_path)
-    killed = _kill_often(f"{command} --trainer.output_dir out", tmp_path, tmp_path / "none")
-    ended = scena(f"{command} --trainer.output_dir out", tmp_path)
+    done = scena(f"{command} --trainer.output_dir one", tmp_path)
+    killed = _kill_often(f"{command} --trainer.output_dir two", tmp_path, tmp_path / "none")
+    ended = scena(f"{command} --trainer.output_dir two", tmp_path)
     print(f"{killed} kills")
-    plain, out = (_histories(tmp_path / name, "runs/*/history.csv") for name in ("plain", "out"))
-    assert killed >= 2 and plain == out and len(plain) == 3
-    assert ended.stdout.replace("out/runs", "plain/runs") == done.stdout and "(1 group of 3 runs)" in done.stdout
-    _same_weights(tmp_path / "plain", tmp_path / "out")
-    scena("runs out --group --csv groups.csv", tmp_path)
+    one, two = (_fingerprints(tmp_path / name, "runs/*/history.csv") for name in ("one", "two"))
+    assert killed >= 2 and one == two and len(one) == 3
+    assert ended.stdout.replace("two/runs", "one/runs") == done.stdout and "(1 group of 3 runs)" in done.stdout
+    scena("runs two --group --csv groups.csv", tmp_path)
     with (tmp_path / "groups.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     for name in ("loss", "val_loss", "best"):
-        values = [max(r["val_acc"] for r in rows) if name == "best" else rows[-1][name] for rows in out.values()]
+        column = [[float(row["val_acc" if name == "best" else name]) for row in run["history"]] for run in one.values()]
+        values = [max(rows) if name == "best" else rows[-1] for rows in column]
         low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
         expected = [3, np.mean(values), np.std(values, ddof=1), low, high]
         parts = ("n", "mean", "deviation", "low", "high")
@@ -209,21 +200,22 @@ def test_kills_of_a_search_over_seeds_change_nothing(tmp_path: Path) -> None:
     command = (
         "tune tests.toy --search model.units=2,3 --sampler grid --direction max --trainer.epochs 3 --seeds 3 --cpus 2"
     )
-    done = scena(f"{command} --output plain", tmp_path)
-    killed = _kill_often(f"{command} --output out", tmp_path, tmp_path / "out" / "plots")
-    ended = scena(f"{command} --output out", tmp_path)
+    done = scena(f"{command} --output one", tmp_path)
+    killed = _kill_often(f"{command} --output two", tmp_path, tmp_path / "two" / "plots")
+    ended = scena(f"{command} --output two", tmp_path)
     print(f"{killed} kills")
     assert killed >= 2 and "2 complete" in ended.stderr
-    assert ended.stdout.replace("out/", "plain/") == done.stdout
-    plain, out = (_histories(tmp_path / name / "trials", "*/*/history.csv") for name in ("plain", "out"))
-    assert plain == out and len(plain) == 6
-    _same_weights(tmp_path / "plain", tmp_path / "out")
-    for name in ("plain", "out"):
+    assert ended.stdout.replace("two/", "one/") == done.stdout
+    one, two = (_fingerprints(tmp_path / name / "trials", "*/*/history.csv") for name in ("one", "two"))
+    assert one == two and len(one) == 6
+    for name in ("one", "two"):
         storage = open_storage(storage_url(None, tmp_path / name))
         study = find_study(storage, name)
         for trial in study.trials:
-            runs = {path: rows for path, rows in plain.items() if path.startswith(f"{trial.number:04}/")}
-            best = {path.partition("seed-")[2]: max(row["val_acc"] for row in rows) for path, rows in runs.items()}
+            runs = {path: run["history"] for path, run in one.items() if path.startswith(f"{trial.number:04}/")}
+            best = {
+                path.partition("seed-")[2]: max(float(row["val_acc"]) for row in rows) for path, rows in runs.items()
+            }
             assert trial.user_attrs["seeds"] == best and trial.value == pytest.approx(np.mean(list(best.values())))
         close_storage(storage)
 

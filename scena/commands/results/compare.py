@@ -128,11 +128,12 @@ class Compare(ModelCommand):
 
     def _measure(self, source: DataGeneratorParams) -> "tuple[Side, Side, Any, tuple[str | None, str]]":
         from scena.display import counting
-        from scena.evaluation.compare import Side
+        from scena.evaluation.compare import Side, check_same_classes
         from scena.evaluation.per_sample import SampleResults, measure_samples
 
         sides: list[Side] = []
         evaluator: Any = None
+        classes: list[list[str]] = []
         best: tuple[str | None, str] = (None, "")
         for path, models in zip((self.options.first, self.options.second), self.sides, strict=True):
             measured = []
@@ -149,7 +150,9 @@ class Compare(ModelCommand):
                 if evaluator is None:
                     evaluator = lav.evaluator_of(name)
                     best = _best(exports[0], own.built.model)
+                classes.append(lav.evaluator_of(name).class_names())
             sides.append(Side(str(path), measured))
+        check_same_classes(*classes)
         return sides[0], sides[1], evaluator, best
 
     def _show(
@@ -164,7 +167,7 @@ class Compare(ModelCommand):
         from scena.display import counting
         from scena.evaluation.compare import compare
         from scena.evaluation.per_sample import StatisticsError
-        from scena.evaluation.statistics.claims import claims
+        from scena.evaluation.statistics.claims import claims, claims_of_answers
 
         options = self.options
         with counting("Resampling", options.resamples) as advance:
@@ -175,12 +178,15 @@ class Compare(ModelCommand):
             why = notes[-1] if without else "There are no losses or metrics, no evaluator, and no classes."
             raise StatisticsError(f"There is nothing to compare. {why}")
         runs = len(first.members), len(second.members)
-        lines = notes
         if found:
             mode, name = best
             primary = found.get(name) or next(iter(found.values()))
             known = mode if primary.name == name else "min" if primary.name == "loss" else None
             sentences = claims(primary, known, runs, len(found), mcnemar=answers, chosen_on_these=chosen)
+            lines = [sentences[0], *notes, *sentences[1:]]
+        else:
+            assert answers is not None
+            sentences = claims_of_answers(answers, chosen_on_these=chosen)
             lines = [sentences[0], *notes, *sentences[1:]]
         described = _described(found, answers, runs, lines)
         if options.json is not None and str(options.json) == "-":

@@ -7,6 +7,11 @@ from scena.evaluation.statistics.paired import McNemar, PairedTest
 from scena.evaluation.statistics.student import Interval
 
 FEW_SEEDS = 5
+TWO_MODELS = (
+    "This is about two trained models. Another seed could turn it around: for a claim about how they were trained, compare groups of runs "
+    "(scena train --seeds 5)."
+)
+CHOSEN = "These samples also chose the best epoch of the models, so all values are too good. Compare on test data for a paper (--data)."
 
 
 @dataclass(frozen=True)
@@ -41,29 +46,40 @@ def claims(
     several = max(runs) > 1
     lines = [_claim(primary, mode, runs)]
     if mcnemar is not None:
-        verb = "differ" if mcnemar.mid < 0.05 else "may well be equal"
-        lines.append(
-            f"Right answers: only A {mcnemar.only_first}, only B {mcnemar.only_second} of {mcnemar.n} samples; the shares {verb} "
-            f"(McNemar, mid-p = {_p(mcnemar.mid)})."
-        )
+        lines.append(_answers(mcnemar))
     if not several:
-        lines.append(
-            "This is about two trained models. Another seed could turn it around: for a claim about how they were trained, compare "
-            "groups of runs (scena train --seeds 5)."
-        )
+        lines.append(TWO_MODELS)
     elif min(runs) < FEW_SEEDS:
         lines.append(
             f"A has {runs[0]} and B {runs[1]} seeds: with fewer than {FEW_SEEDS}, the interval over seeds is rough."
         )
     if chosen_on_these:
-        lines.append(
-            "These samples also chose the best epoch of the models, so all values are too good. Compare on test data for a paper (--data)."
-        )
+        lines.append(CHOSEN)
     if tested > 1:
         lines.append(
             f"{tested} results were tested. The claim is about {primary.name} only; the others are for orientation."
         )
     return lines
+
+
+def claims_of_answers(mcnemar: McNemar, *, chosen_on_these: bool = False) -> list[str]:
+    """The sentences if nothing but right and wrong answers is known."""
+    few = (
+        [
+            f"Claim nothing yet: there are only {mcnemar.n} samples. With fewer than {FEW_SAMPLES}, p values are too small."
+        ]
+        if mcnemar.n < FEW_SAMPLES
+        else []
+    )
+    return [*few, _answers(mcnemar), TWO_MODELS, *([CHOSEN] if chosen_on_these else [])]
+
+
+def _answers(mcnemar: McNemar) -> str:
+    verb = "differ" if mcnemar.mid < 0.05 else "may well be equal"
+    return (
+        f"Right answers: only A {mcnemar.only_first}, only B {mcnemar.only_second} of {mcnemar.n} samples; the shares {verb} "
+        f"(McNemar, mid-p = {_p(mcnemar.mid)})."
+    )
 
 
 def _claim(primary: Comparison, mode: str | None, runs: tuple[int, int]) -> str:

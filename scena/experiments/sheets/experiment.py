@@ -4,6 +4,7 @@ import csv
 import io
 import logging
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 SKIPPED, CHANGED, WAITING, RUNNING = "skipped", "changed", "waiting", "running"
 INTERRUPTED = (130, 143, TIME_IS_UP)
-_TAIL = 2000
+_TAIL = 4000
+_ERROR = re.compile(r"scena [a-z-]+: error: ")
 
 
 @dataclass
@@ -203,7 +205,7 @@ class Experiment:
 
 
 def last_line(log: Path) -> str:
-    """The last line of a log that is not empty."""
+    """The last line of a log that is not empty; the error of a Scena command, which may be followed by hints."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
@@ -211,6 +213,10 @@ def last_line(log: Path) -> str:
     except OSError:
         return ""
     output = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
+    # only the last attempt counts: each begins with its command
+    attempt = lines[max((i for i, line in enumerate(lines) if line.startswith("$ ")), default=-1) + 1 :]
+    if errors := [line.strip() for line in attempt if _ERROR.match(line)]:
+        return errors[-1]
     return output[-1] if output else "no output"
 
 

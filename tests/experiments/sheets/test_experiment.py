@@ -15,7 +15,7 @@ import pytest
 from scena.experiments.schedulers.base import Running, Slot
 from scena.experiments.schedulers.local import LocalScheduler, make_slots
 from scena.experiments.schedulers.params import LocalParams
-from scena.experiments.sheets.experiment import Experiment
+from scena.experiments.sheets.experiment import Experiment, last_line
 from scena.experiments.sheets.sheet import SheetRun
 from tests.experiments.program import scena, start, stop, wait_for
 
@@ -39,6 +39,16 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "stand_in").write_text(STAND_IN)
     (tmp_path / "stand_in").chmod(0o755)
     return tmp_path
+
+
+def test_the_error_of_a_command_is_shown_not_its_hints(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "$ scena train x\nscena train: error: old\n$ scena train x\nscena train: error: it broke\nThe flag: --x\n"
+    )
+    assert last_line(log) == "scena train: error: it broke"
+    log.write_text("$ scena train x\nscena train: error: old\n$ scena train x\nkilled\n")
+    assert last_line(log) == "killed"
 
 
 def write_sheet(folder: Path, *rows: tuple[object, str], cleanup: str = "", skip: str = "") -> None:
