@@ -192,4 +192,4 @@ def reason(error: BaseException) -> str:
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
     text = re.sub(r"//[^/\s@]+@", "//", " ".join(str(error).split())) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:197]}…"
+    return text if len(text) <= 200 else f"{text[:80]}…{text[-119:]}"  # the cause comes last

@@ -67,7 +67,9 @@ def test_a_run_without_a_tracker_is_sent_once(run: Path, capsys: pytest.CaptureF
         ("train/loss", int(row["step"]), row["loss"]) for row in read_history(run)
     }
     assert found["status"] == "FINISHED" and found["params"]["trainer.epochs"] == "2"
-    assert not [name for name in found["params"] if name.startswith(("gen.", "scenario.", "tracker"))]
+    assert not [
+        name for name in found["params"] if name.startswith(("gen.", "scenario.data", "scenario.model", "tracker"))
+    ]
     sent = {path.partition("/")[2].partition("/")[2] for path in rest.artifacts}
     assert sent == {
         "history.csv",

@@ -14,7 +14,7 @@ from scena.model.tensorboard import HistogramData, ImageData, PRCurveData, TextD
 from scena.training.trackers.journal import Data
 from scena.training.trackers.media import kind_of_data, pieces, precision_recall, store_data
 from scena.training.trackers.recorder import Recorder
-from scena.training.trackers.sender import Sender, send_until
+from scena.training.trackers.sender import Sender, reason, send_until
 from scena.training.trackers.service import ServiceError
 from tests.training.trackers.ledger import LedgerParams, points, read
 
@@ -179,3 +179,9 @@ def test_damaged_arrays_are_reported_and_left_out(
     (tmp_path / "a.npz").write_bytes(content)
     assert list(pieces(Data(0, 1, 0, "words", "text", "a.npz"), tmp_path)) == []
     assert "words of step 1 cannot be shown" in caplog.text
+
+
+def test_a_long_reason_keeps_its_cause() -> None:
+    text = f"request to http://me:secret@there/{'x' * 300} failed (Caused by ResponseError('too many 500 error responses'))"
+    found = reason(RuntimeError(text))
+    assert len(found) == 200 and "secret" not in found and found.endswith("('too many 500 error responses'))")
