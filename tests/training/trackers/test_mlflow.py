@@ -2,8 +2,14 @@
 
 import math
 import os
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +51,46 @@ def record(folder: Path, values: list[tuple[str, int, float]] = VALUES) -> Recor
     for key, step, value in values:
         recorder.points({key: value}, step)
     return recorder
+
+
+class Failing(BaseHTTPRequestHandler):
+    """Answers everything with 500."""
+
+    def do_GET(self) -> None:
+        self.send_error(500)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def broken(how: str) -> Iterator[int]:
+    """The port of a server that accepts and never answers, or that answers 500."""
+    if how == "hangs":
+        with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:  # the kernel accepts for it
+            yield listener.getsockname()[1]
+        return
+    with ThreadingHTTPServer(("127.0.0.1", 0), Failing) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")  # of MLflow's imports
+@pytest.mark.parametrize(("how", "message"), [("hangs", "read timeout=1"), ("fails", "too many 500 error responses")])
+def test_a_server_that_does_not_work_is_named_and_caught_up_later(
+    tmp_path: Path, rest: MlflowRest, monkeypatch: pytest.MonkeyPatch, how: str, message: str
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    record(tmp_path).end()
+    with broken(how) as port:
+        params = MlflowParams(uri=f"http://127.0.0.1:{port}")
+        made = Sender(tmp_path / "journal", params.create(tmp_path / "mlflow"), tmp_path, tmp_path / "media")
+        began = time.monotonic()
+        assert not made.catch_up() and time.monotonic() - began < 30
+    assert message in made.status.problem and not made.status.final and made.status.waiting
+    assert sender(tmp_path, rest).catch_up()
+    assert rest.numbers("abc") == VALUES
 
 
 @pytest.mark.filterwarnings("ignore")  # of MLflow's imports
