@@ -11,6 +11,7 @@ from scena.backends.selection import DeviceError, choose_gpus
 from scena.errors import ExperimentError
 from scena.experiments.schedulers.local import make_slots
 from scena.params import ParamsError, build, parse
+from scena.params.cli.completion import flag_completions
 
 TWO = ["GPU:0", "GPU:1"]
 
@@ -43,6 +44,14 @@ def test_stored_runs_keep_their_devices(stored: Any, named: str, chosen: list[in
 def test_words_and_indices_are_not_mixed() -> None:
     with pytest.raises(ParamsError, match="gpus is auto, none, or indices; received auto 1"):
         parse(DeviceParams(), ["--gpus", "auto", "1"])
+
+
+def test_help_and_completion_offer_one_word_for_no_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(DeviceParams(), ["--help", "gpus"])
+    assert "--gpus [{auto,none}|INT ...]" in capsys.readouterr().out
+    assert flag_completions(DeviceParams(), ["--gpus"], "")[:2] == ["auto", "none"]
+    assert parse(DeviceParams(), ["--gpus", "None"]).params.gpus is None, "commands that earlier versions printed"
 
 
 def test_runs_of_tune_and_experiment_use_the_first_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

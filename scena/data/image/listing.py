@@ -3,6 +3,7 @@
 Every command and source that takes images finds them here.
 """
 
+import functools
 import os
 import re
 from collections.abc import Sequence
@@ -42,10 +43,13 @@ class FoundImages:
     skipped: Skipped
     splits: dict[str, list[ImageEntry]] = field(default_factory=dict)
     """The images of each split, if the data set is divided already; the training split is the first."""
+    strays: list[str] = field(default_factory=list)
+    """The names of files in class folders that are no images, by their suffix."""
 
     def __post_init__(self) -> None:
         self.classes = [printable(name) for name in self.classes]
         self.skipped = [(printable(name), reason) for name, reason in self.skipped]
+        self.strays = [printable(name) for name in self.strays]
 
 
 def find_images(params: ImagePlacesParams) -> FoundImages:
@@ -124,8 +128,9 @@ def _in_splits(root: Any, folders: dict[str, Any], skipped: Skipped) -> FoundIma
         for entry in found[split].entries:
             entry.label = classes.index(found[split].classes[entry.label])
         skipped += found[split].skipped
+    strays = [name for split in splits for name in found[split].strays]
     given = {split: found[split].entries for split in splits}
-    return FoundImages(classes, [entry for entries in given.values() for entry in entries], skipped, given)
+    return FoundImages(classes, [entry for entries in given.values() for entry in entries], skipped, given, strays)
 
 
 def _may_be_class(folder: Any) -> bool:
@@ -136,7 +141,10 @@ def _may_be_class(folder: Any) -> bool:
 
 
 def images_in_folders(folder: Any, prefix: str = "") -> FoundImages:
-    """The files in a folder for each class, at any depth below it. Hidden files are ignored; `prefix` comes before skipped names."""
+    """The images in a folder for each class, at any depth below it; `prefix` comes before names of what is skipped.
+
+    Hidden files are ignored. Files with another suffix than images have are no images; those without a suffix may be.
+    """
     root = _existing(folder)
     inside = entries(root)
     if not any(inner for _, inner in inside):
@@ -144,9 +152,12 @@ def images_in_folders(folder: Any, prefix: str = "") -> FoundImages:
     classes: list[str] = []
     images: list[ImageEntry] = []
     skipped: Skipped = []
+    strays: list[str] = []
     for path, inner in inside:
         name = unquoted(path)
-        files = files_below(path) if inner else []
+        all_files = files_below(path) if inner else []
+        files = [(below, file) for below, file in all_files if _may_be_image(below)]
+        strays += [f"{prefix}{name}/{below}" for below, _ in all_files if not _may_be_image(below)]
         if not inner:
             skipped.append((f"{prefix}{name}", "it lies outside of the class folders"))
         elif not files:
@@ -155,8 +166,23 @@ def images_in_folders(folder: Any, prefix: str = "") -> FoundImages:
             images += [ImageEntry(file, f"{name}/{below}", len(classes)) for below, file in files]
             classes.append(name)
     if not images:
-        raise DataError(f"The class folders of {str(root)!r} hold no files.")
-    return FoundImages(classes, images, skipped)
+        others = f" They hold other files, such as {printable(strays[0])!r}." if strays else ""
+        raise DataError(f"The class folders of {str(root)!r} hold no images.{others}")
+    return FoundImages(classes, images, skipped, strays=strays)
+
+
+def _may_be_image(name: str) -> bool:
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix in _IMAGES or not suffix.strip(".0123456789") or suffix in _readable_suffixes()
+
+
+@functools.cache
+def _readable_suffixes() -> frozenset[str]:
+    """All suffixes that Pillow reads; asked for the rare ones only, since it imports every format."""
+    from PIL import Image
+
+    known = Image.registered_extensions()
+    return frozenset(suffix for suffix, kind in known.items() if kind in Image.OPEN)
 
 
 def _existing(folder: Any) -> Any:

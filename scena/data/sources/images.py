@@ -29,6 +29,8 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         if found.skipped:
             most = "; ".join(f"{name} ({reason})" for name, reason in found.skipped[:5])
             tell_once(f"{self.title()}: skipped {most}{'; …' if len(found.skipped) > 5 else ''}.")
+        if found.strays:
+            tell_once(f"{self.title()}: {_are_no_images(found.strays)}.", logging.WARNING)
         if self.params.csv is not None:
             _warn_of_many_classes(self.title(), found)
         self._splits = found.splits or {"all": found.entries}
@@ -48,6 +50,12 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         except OSError as error:
             raise DataError(f"The image {entry.name!r} of {self.title()} cannot be read: {reason_of(error)}.") from None
         return Sample(inputs={"image": data}, targets={"label": entry.label}, meta={"name": entry.name})
+
+
+def _are_no_images(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"skipped the file {names[0]!r}, which is no image"
+    return f"skipped {len(names)} files in class folders that are no images, such as {names[0]!r}"
 
 
 def _warn_of_many_classes(title: str, found: FoundImages) -> None:

@@ -228,7 +228,9 @@ def value_choices(node: Node) -> list[str] | None:
         return [*names, "None"] if node.kind.optional else names
     choices = named_choices(node.field)
     words = _choices_of_type(node.hint) if choices is None else [str(leaf_to_raw(choice)) for choice in choices]
-    return [*words, "None"] if words and node.kind.optional else words or None
+    if words and node.kind.optional and "none" not in words:  # None is read from old runs, but no second word for none
+        return [*words, "None"]
+    return words or None
 
 
 def _choices_of_type(hint: Any) -> list[str]:

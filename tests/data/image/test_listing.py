@@ -97,6 +97,37 @@ def test_a_split_may_lack_a_class_but_not_bring_a_new_one(tmp_path: Path) -> Non
         images_in_tree(tmp_path / "set")
 
 
+def test_other_files_in_class_folders_are_no_images(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = class_folders(tmp_path / "fruit", {"lemon": 3, "plum": 3})
+    (root / "lemon" / "lemon_000.jpg").rename(root / "lemon" / "no_suffix")
+    (root / "lemon" / "lemon_001.jpg").rename(root / "lemon" / "LEMON.0001")
+    (root / "plum" / "plum_000.jpg").rename(root / "plum" / "plum.JFIF")  # Pillow knows it, though it is rare
+    for name in (".DS_Store", "lemon/.DS_Store", "lemon/notes.txt", "plum/Thumbs.db", "plum/deeper/desktop.ini"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("no image")
+    with caplog.at_level("INFO", "scena.data"):
+        source = ImageFilesParams(images=root, split="all").create(PipelineMode.TRAINING)
+    assert len(source) == 6
+    told = [record for record in caplog.records if "no image" in record.message]
+    assert [(one.levelname, one.message) for one in told] == [
+        ("WARNING", f"{root}: skipped 3 files in class folders that are no images, such as 'lemon/notes.txt'.")
+    ]
+    assert main(f"records write --images {root} --output {tmp_path / 'out'}".split()) == 0
+    assert "plum/deeper/desktop.ini: it is no image" in capsys.readouterr().out
+
+
+def test_strays_of_splits_and_of_folders_without_images(tmp_path: Path) -> None:
+    root = class_folders(tmp_path / "set" / "train", {"a": 2, "b": 2}).parent
+    (root / "train" / "a" / "list.csv").write_text("x")
+    assert images_in_tree(root).strays == ["train/a/list.csv"]
+    (tmp_path / "texts" / "poems").mkdir(parents=True)
+    (tmp_path / "texts" / "poems" / "ode.txt").write_text("x")
+    with pytest.raises(DataError, match=r"hold no images\. They hold other files, such as 'poems/ode\.txt'\."):
+        images_in_tree(tmp_path / "texts")
+
+
 def table(tmp_path: Path, text: str, **more: Any) -> Any:
     (tmp_path / "t.csv").write_text(text)
     return find_images(ImageFilesParams(csv=tmp_path / "t.csv", **more))
