@@ -18,7 +18,7 @@ class TemplateSource(SplitSource[TemplateSourceParams]):
     """Reads the file. [Read another format here.]"""
 
     def open(self) -> dict[str, int]:
-        self.rows = RowGeneratorParams(files=[self.params.file]).create(self.mode)
+        self.rows = RowGeneratorParams(files=[self.params.file], delimiter=self.params.delimiter).create(self.mode)
         return {"train" if self.mode.has_targets else "test": len(self.rows)}  # a prediction reads every row
 
     def title(self) -> str:

@@ -16,6 +16,7 @@ class TemplateSourceParams(SplitSourceParams, builds=".data:TemplateSource"):
     """Rows of a CSV file. A seeded tenth of them is kept for validation."""
 
     file: str = param(required=True, help="a CSV file with a header line")
+    delimiter: str | None = param(None, help="what separates columns; default: a tab in .tsv files, else a comma")
 
 
 class ParseParams(DataProcessorParams, builds=".data:Parse"):

@@ -133,6 +133,13 @@ def _columns(path: Any, reader: "csv.DictReader[str]", params: RowGeneratorParam
         columns = list(reader.fieldnames or [])
     except csv.Error as error:
         raise DataError(f"{str(path)!r} is not a table: {error} in its header.") from None
+    other = next((one for one in ";\t|" if len(columns) == 1 and one in columns[0]), None)
+    if other and params.delimiter is None:
+        typed = "$'\\t'" if other == "\t" else f"'{other}'"
+        raise DataError(
+            f"{str(path)!r} has a single column, {columns[0][:60]!r}. Is {other!r} its delimiter? Set it with --data.delimiter {typed}, "
+            "or --train.delimiter and --val.delimiter, as the scenario has it."
+        )
     twice = [c for c in columns if columns.count(c) > 1]
     if twice:
         count = columns.count(twice[0])

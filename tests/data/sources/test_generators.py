@@ -70,6 +70,20 @@ def test_rows_of_tables(tmp_path: Path) -> None:
         params.replace(target_columns=["lable"]).create(PipelineMode.TRAINING)
 
 
+@pytest.mark.parametrize(("delimiter", "typed"), [(";", "';'"), ("\t", r"$'\t'")])
+def test_a_table_with_another_delimiter_is_noticed(delimiter: str, typed: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"text{delimiter}label\nhello{delimiter}1\n")
+    params = RowGeneratorParams(files=[str(tmp_path / "a.csv")])
+    with pytest.raises(DataError) as caught:
+        params.create(PipelineMode.TRAINING)
+    assert f"has a single column, {f'text{delimiter}label'!r}. Is {delimiter!r} its delimiter?" in str(caught.value)
+    assert f"--data.delimiter {typed}, or" in str(caught.value)
+    row = params.replace(delimiter=delimiter).create(PipelineMode.TRAINING)[0]
+    assert row.inputs == {"text": "hello", "label": "1"}
+    one = params.replace(delimiter=",").create(PipelineMode.TRAINING)[0]
+    assert list(one.inputs) == [f"text{delimiter}label"], "a column may be called so"
+
+
 def test_rows_to_predict_need_no_targets(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("text\nhello\n")
     params = RowGeneratorParams(files=[str(tmp_path / "new.csv")], target_columns=["label"])
