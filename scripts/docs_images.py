@@ -1,7 +1,8 @@
 """Makes the plots of the topic guides: `python -m scripts.docs_images`.
 
 Writes `augmentation.png`, `zoo.png`, `verification.png`, `schedules.png` and `search.png` to `docs/images`. `scripts/screenshots.py` makes
-the screenshots; the diagrams `sample-flow.svg` and `pipeline-stages.svg` are written by hand.
+the screenshots, `scripts/record_terminal.py` the terminals; the diagrams `sample-flow.svg`, `pipeline-stages.svg`, `model.svg` and
+`graphs.svg` are written by hand.
 """
 
 import io

@@ -1,6 +1,7 @@
-"""Records the terminal session of the README from a real run: `python -m scripts.record_terminal` writes `docs/images/terminal.svg`.
+"""Records the terminal sessions of README and documentation from real runs.
 
-Each command runs in a terminal of its own, as a user would see it: colors, the bar while an epoch runs, the kill.
+`python -m scripts.record_terminal` writes all of `docs/images/terminal*.svg`, `python -m scripts.record_terminal help debug` some of
+them. Each command runs in a terminal of its own, as a user would see it: colors, the bar while an epoch runs, the kill.
 """
 
 import io
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -20,37 +22,85 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
-IMAGE = ROOT / "docs/images/terminal.svg"
+IMAGES = ROOT / "docs/images"
 WIDTH = 100
 KILLED_AFTER = "Epoch 3/4"
-"""The first command is killed a second after it has printed this."""
-SESSION = [
-    "scena train examples.tutorial.min --trainer.epochs 4 --trainer.random_seed 1 --trainer.output_dir digits",
-    "scena resume digits",
-    "scena lav digits/best --lav.print_limit 2",
-    "scena train examples.tutorial.full --model.graph CNN --model.graph.nodes 100",
-]
-"""The commands that are shown. The last one has to fail."""
+"""The first command of the README is killed a second after it has printed this."""
+MISTAKE = ROOT / "scripts/terminal_mistake.py"
+
+
+@dataclass
+class Session:
+    """Commands that are shown with what they print."""
+
+    commands: list[str]
+    before: list[str] = field(default_factory=list)
+    """Commands that are run first, and not shown."""
+    kill_after: str | None = None
+
+
+SESSIONS = {
+    "terminal": Session(
+        [
+            "scena train examples.tutorial.min --trainer.epochs 4 --trainer.random_seed 1 --trainer.output_dir digits",
+            "scena resume digits",
+            "scena lav digits/best --lav.print_limit 2",
+            "scena train examples.tutorial.full --model.graph CNN --model.graph.nodes 100",
+        ],
+        kill_after=KILLED_AFTER,
+    ),
+    "terminal-help": Session(["scena train examples.tutorial.full --help decay"]),
+    "terminal-debug": Session(
+        [
+            "sed -n 20,23p digits.py",
+            "scena train digits.py",
+            "scena train digits.py --scenario.debug_graph_construction",
+        ],
+        before=[f"cp {MISTAKE} digits.py"],
+    ),
+    "terminal-compare": Session(
+        ["scena runs adam sgd --group", "scena compare adam sgd"],
+        before=[
+            f"scena train examples.tutorial.min --seeds 5 --trainer.epochs 2 --trainer.random_seed 1 {flags}"
+            for flags in (
+                "--trainer.output_dir adam",
+                "--optimizer SGD --optimizer.momentum 0.9 --trainer.output_dir sgd",
+            )
+        ],
+    ),
+}
+"""The sessions by the name of their image. The last command of `terminal` has to fail, as have those of `terminal-debug`."""
 COLORS = [(240, 113, 120), (140, 205, 130), (235, 200, 120), (120, 165, 245), (200, 150, 235), (110, 200, 210)]
 BACK, FRONT, GRAY, WHITE = (24, 27, 37), (220, 223, 232), (110, 116, 136), (255, 255, 255)
 THEME = TerminalTheme(BACK, FRONT, [BACK, *COLORS, FRONT], [GRAY, *COLORS, WHITE])
 
 
 def main() -> None:
-    """Runs the session and draws it."""
+    """Records the sessions that are named, or all."""
+    for name in sys.argv[1:] or SESSIONS:
+        record(name)
+
+
+def record(name: str) -> None:
+    """Runs a session and draws it."""
+    session = SESSIONS[name]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    with tempfile.TemporaryDirectory() as name:
-        for number, command in enumerate(SESSION):
-            output = run(command, Path(name), kill_after=KILLED_AFTER if number == 0 else None)
+    with tempfile.TemporaryDirectory() as folder:
+        for command in session.before:
+            run(command, Path(folder), None)
+        for number, command in enumerate(session.commands):
+            kill_after = session.kill_after if number == 0 else None
+            output = run(command, Path(folder), kill_after)
             console.print(Text.assemble(("$ ", "bold bright_black"), (command, "bold")), soft_wrap=False)
             console.print(Text.from_ansi(output.rstrip("\n")))
-            if number == 0:
+            if kill_after:
                 console.print(Text("Killed", "bold red"), end=" ")
                 console.print(Text("  (kill -9 from another terminal, in the middle of epoch 3)", "bright_black"))
             console.print()
     svg = console.export_svg(title="scena", theme=THEME, font_aspect_ratio=0.61, unique_id="terminal")
-    IMAGE.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))  # rich's fonts are on a web site
-    print(f"{IMAGE}: {IMAGE.stat().st_size} bytes")
+    image = IMAGES / f"{name}.svg"
+    image.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))  # rich's fonts are on a web site
+    print(f"{image}: {image.stat().st_size} bytes")
 
 
 def run(command: str, folder: Path, kill_after: str | None) -> str:
@@ -64,7 +114,8 @@ def run(command: str, folder: Path, kill_after: str | None) -> str:
         "TERM": "xterm-256color",
     }
     environment.pop("NO_COLOR", None)
-    arguments = [sys.executable, "-m", *shlex.split(command)]
+    words = shlex.split(command)
+    arguments = [sys.executable, "-m", *words] if words[0] == "scena" else words
     process = subprocess.Popen(
         arguments, cwd=folder, env=environment, stdin=child, stdout=child, stderr=child, start_new_session=True
     )

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 DEBUG_HINT = "--scenario.debug_graph_construction runs it on real data and shows all shapes."
+_OP = re.compile(r"^\{\{function_node .*?\}\} | \[Op:\w+\]( name:.*)?$")
+"""What TensorFlow writes around the error of an operation."""
 _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 
 
@@ -125,7 +127,9 @@ def _run(what: str, function: Callable[[], T], given: dict[str, Tensors]) -> T:
         inside = f" in the layer {layer}" if layer else ""
         parts = [f"{part}: " + (", ".join(f"{name} {_shape(value)}" for name, value in tensors.items()) or "none")
                  for part, tensors in given.items()]  # fmt: skip
-        problem = f"there is no {error}" if isinstance(error, KeyError) else str(error).strip().splitlines()[0]
+        problem = (
+            f"there is no {error}" if isinstance(error, KeyError) else _OP.sub("", str(error).strip().splitlines()[0])
+        )
         raise ModelError(f"{what} fails{inside} at {line}: {problem}\n  " + "\n  ".join(parts)) from error
 
 

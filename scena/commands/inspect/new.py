@@ -37,7 +37,9 @@ class New(Command):
         _check_name(folder)
         write_scenario(folder, template)
         what = "--trainer.epochs 5" if template == "general" else "--help"
-        print(f"Wrote {folder}. Try:\n  scena train {_scenario_name(folder)} {what}\n  python -m pytest {folder}  # needs pytest")
+        print(
+            f"Wrote {folder}. Try:\n  scena train {_scenario_name(folder)} {what}\n  python -m pytest {folder}  # needs pytest"
+        )
 
 
 def _check_name(folder: Path) -> None:
