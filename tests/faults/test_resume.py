@@ -93,10 +93,8 @@ def test_a_change_that_ends_exactness_is_said(zygote: Zygote, run: Path) -> None
         zygote, run, "--trainer.epochs", "6", "--train.batch_size", "4", "--trainer.keep_checkpoints", "3"
     )
     assert status == 0, text
-    assert "gen.train.batch_size: 8 → 4" in text
-    assert (
-        "The result differs from a run with these parameters from the start, because of: gen.train.batch_size." in text
-    )
+    assert "  train.batch_size: 8 → 4" in text
+    assert "The result differs from a run with these parameters from the start, because of: train.batch_size." in text
 
 
 def test_another_network_does_not_fit(zygote: Zygote, run: Path) -> None:

@@ -25,6 +25,7 @@ from scena.training.checks.before_start import compare_code
 from scena.training.directory import read_json, read_resumes, run_identity, settle_paths
 from scena.training.params import TrainerParams
 from scena.training.run import Progress, TrainingRun
+from scena.training.trackers.values import flag_names
 
 if TYPE_CHECKING:
     from scena.scenario.scenario import ScenarioBase
@@ -40,8 +41,10 @@ class Change:
     before: Any
     after: Any
 
-    def __str__(self) -> str:
-        return f"{self.path}: {_short(self.before)} → {_short(self.after)}"
+    @property
+    def values(self) -> str:
+        """Both values, as the log shows them."""
+        return f"{_short(self.before)} → {_short(self.after)}"
 
 
 def _short(value: Any) -> str:
@@ -105,8 +108,10 @@ class Resumption:
         tell_of_rules(self._rules, str(self.directory))
         if not self.changes:
             return
-        logger.info("Changed parameters:\n%s", "\n".join(f"  {change}" for change in self.changes))
-        inexact = [change.path for change in self._effective() if not self._only_longer(change)]
+        flags = flag_names(self.params)
+        lines = [f"  {flags.get(one.path, one.path)}: {one.values}" for one in self.changes]
+        logger.info("Changed parameters:\n%s", "\n".join(lines))
+        inexact = [flags.get(one.path, one.path) for one in self._effective() if not self._only_longer(one)]
         if inexact:
             logger.warning(
                 "The result differs from a run with these parameters from the start, because of: %s.",

@@ -27,9 +27,10 @@ def typed_values(trainer: Params) -> dict[str, Any]:
 
 
 def flag_names(trainer: Params) -> dict[str, str]:
-    """The names that a user types by dotted paths of the stored tree."""
+    """The names that a user types by dotted paths of the stored tree; a class is chosen by the name of what it is the class of."""
     root = root_of(trainer=trainer)
-    return {".".join(map(str, node.path[1:])): node.name for node in walk(to_raw(root), type(root))}
+    found = {".".join(map(str, node.path[1:])): node.name for node in walk(to_raw(root), type(root))}
+    return {**found, **{f"{path}.{CLASS}": name for path, name in found.items()}}
 
 
 def tracked_params(params: dict[str, Any]) -> dict[str, Any]:

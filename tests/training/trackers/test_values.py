@@ -7,7 +7,7 @@ from scena.params import root_of, to_raw
 from scena.params.settable import Index
 from scena.scenario.finding import find_scenario
 from scena.training.trackers.params import MlflowParams
-from scena.training.trackers.values import tracked_params, typed_values
+from scena.training.trackers.values import flag_names, tracked_params, typed_values
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,11 @@ def test_parameters_have_the_names_of_their_flags(name: str, some: set[str]) -> 
     assert some <= set(typed) and not [flag for flag in typed if not known.get(flag)]
     assert tracked_params(flat_values(to_raw(trainer))) == typed
     assert not [flag for flag in typed if flag.startswith("tracker")]
+
+
+def test_stored_paths_have_the_names_of_their_flags() -> None:
+    names = flag_names(find_scenario("tests.toy").default_trainer_params())
+    stored = ["gen.train.batch_size", "gen.train_val.count", "scenario.model.units", "epochs", "optimizer.class"]
+    assert [names[path] for path in stored] == [
+        "train.batch_size", "data.count", "model.units", "trainer.epochs", "optimizer",
+    ]  # fmt: skip
