@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs/images"
 WIDTH = 100
 KILLED_AFTER = "Epoch 3/4"
-"""The first command of the README is killed a second after it has printed this."""
+"""The first command of the README is killed soon after it has printed this."""
 MISTAKE = ROOT / "scripts/terminal_mistake.py"
 
 
@@ -91,11 +91,14 @@ def record(name: str) -> None:
         for number, command in enumerate(session.commands):
             kill_after = session.kill_after if number == 0 else None
             output = run(command, Path(folder), kill_after)
+            assert "Traceback" not in output, output
             console.print(Text.assemble(("$ ", "bold bright_black"), (command, "bold")), soft_wrap=False)
             console.print(Text.from_ansi(output.rstrip("\n")))
             if kill_after:
                 console.print(Text("Killed", "bold red"), end=" ")
-                console.print(Text("  (kill -9 from another terminal, in the middle of epoch 3)", "bright_black"))
+                epoch = re.findall(r"Epoch (\d+)/", output)[-1]
+                where = f"  (kill -9 from another terminal, in the middle of epoch {epoch})"
+                console.print(Text(where, "bright_black"))
             console.print()
     svg = console.export_svg(title="scena", theme=THEME, font_aspect_ratio=0.61, unique_id="terminal")
     image = IMAGES / f"{name}.svg"
@@ -104,7 +107,7 @@ def record(name: str) -> None:
 
 
 def run(command: str, folder: Path, kill_after: str | None) -> str:
-    """What a terminal shows at the end of a command, or when it is killed a second after it has printed a text."""
+    """What a terminal shows at the end of a command, or when it is killed soon after it has printed a text."""
     parent, child = pty.openpty()
     environment = {
         **os.environ,
@@ -132,7 +135,7 @@ def run(command: str, folder: Path, kill_after: str | None) -> str:
             break
         received += part
         if kill_after and kill_after.encode() in received and deadline is None:
-            deadline, kill_after = time.monotonic() + 1, None
+            deadline, kill_after = time.monotonic() + 0.4, None
     process.wait()
     os.close(parent)
     return screen(received.decode("utf-8", "replace"))
