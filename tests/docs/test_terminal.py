@@ -64,4 +64,11 @@ def test_the_errors_of_a_graph_are_those_that_appear(
 
 def test_the_run_was_killed_and_resumed() -> None:
     text = shown()
-    assert 0 < text.index("layer") < text.index("Epoch2/4:") < text.index("Killed") < text.index("Epoch4/4:") < text.index("Done:digits")
+    assert (
+        0
+        < text.index("layer")
+        < text.index("Epoch2/4:")
+        < text.index("Killed")
+        < text.index("Epoch4/4:")
+        < text.index("Done:digits")
+    )
