@@ -22,6 +22,10 @@ Specs = dict[str, ArraySpec]
 class Engine(Protocol):
     """Trains, validates and predicts with one model. Results do not depend on the length of step blocks."""
 
+    def load(self, inputs: Arrays, targets: Arrays) -> tuple[Any, Any]:
+        """The arrays of a step block as `train` takes them without a further copy."""
+        return inputs, targets
+
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
         """Runs a step block: one training step per batch (arrays with a leading axis of batches); returns the logs of each."""
 

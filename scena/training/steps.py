@@ -68,13 +68,16 @@ class Steps:
 
     def train(self, block: list[Batch]) -> list[dict[str, float]]:
         """Takes one step for each batch; returns the logs of each."""
-        if self._stream is not None:
-            self._stream.make_ahead(len(block))  # prepares the next block during the steps
-        return self._run(block)
-
-    def _run(self, block: list[Batch]) -> list[dict[str, float]]:
-        logs: list[dict[str, float]] = self._engine.train(stacked(block, "inputs"), stacked(block, "targets"))
+        # before the next block is prepared: a copy of an array releases the lock of the interpreter, and the other thread keeps it for long
+        inputs, targets = self._engine.load(stacked(block, "inputs"), stacked(block, "targets"))
+        self._make_ahead(block)
+        logs: list[dict[str, float]] = self._engine.train(inputs, targets)
         return logs
+
+    def _make_ahead(self, block: list[Batch]) -> None:
+        """Prepares the next block during the steps of this one."""
+        if self._stream is not None:
+            self._stream.make_ahead(len(block))
 
     def validate(self, pipeline: DataPipeline, locally: Callable[[DataPipeline], Validation]) -> Validation:
         """Validates with the current weights; `locally` does it in this process. Metrics must have been reset."""

@@ -40,6 +40,11 @@ class TensorFlowEngine(Engine):
         self._test = self._compile(self._test_steps, self._blocks)
         self._evaluate = self._compile(self._evaluate_step, self._data)
 
+    def load(self, inputs: Arrays, targets: Arrays) -> tuple[Any, Any]:
+        if self._eager:
+            return inputs, targets
+        return _tensors(inputs, self._blocks["inputs"]), _tensors(targets, self._blocks["targets"])
+
     def train(self, inputs: Arrays, targets: Arrays) -> list[dict[str, float]]:
         with self._explaining():
             rows = self._train({"inputs": inputs, "targets": targets}).numpy()
@@ -130,6 +135,14 @@ def block_signature(input_specs: Specs, target_specs: Specs) -> dict[str, dict[s
 def _signature(specs: Specs, block: bool = False) -> dict[str, tf.TensorSpec]:
     lead = (None, None) if block else (None,)
     return {name: tf.TensorSpec((*lead, *spec.shape), keras_dtype(spec), name=name) for name, spec in specs.items()}
+
+
+def _tensors(arrays: Arrays, signature: dict[str, tf.TensorSpec]) -> dict[str, Any]:
+    """Converts the arrays that have the type of the signature; a compiled function casts the others."""
+    return {
+        name: tf.convert_to_tensor(array) if array.dtype == signature[name].dtype.as_numpy_dtype else array
+        for name, array in arrays.items()
+    }
 
 
 def pick(block: Any, i: Any) -> Any:

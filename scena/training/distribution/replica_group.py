@@ -107,7 +107,8 @@ class ReplicaGroup(Steps):
             with self._together():
                 self._channel.send(Command.CLOSE)
 
-    def _run(self, block: list[Batch]) -> list[dict[str, float]]:
+    def train(self, block: list[Batch]) -> list[dict[str, float]]:
+        self._make_ahead(block)
         logs: list[dict[str, float]]
         with self._together():
             if self._stale:
