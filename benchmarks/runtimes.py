@@ -97,7 +97,8 @@ def bare(directory: Path, runtime: str, predictor: Any) -> Callable[[np.ndarray]
     if runtime == "openvino":
         import openvino
 
-        model = openvino.Core().compile_model(directory / "openvino" / "model.xml", "CPU")
+        precision = {"INFERENCE_PRECISION_HINT": "f32"}  # Scena's; by itself OpenVINO takes bfloat16 where the processor has it
+        model = openvino.Core().compile_model(directory / "openvino" / "model.xml", "CPU", precision)
         return lambda images: model({"img": images})
     if runtime == "litert":
         from ai_edge_litert.interpreter import Interpreter
