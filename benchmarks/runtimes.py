@@ -97,7 +97,9 @@ def bare(directory: Path, runtime: str, predictor: Any) -> Callable[[np.ndarray]
     if runtime == "openvino":
         import openvino
 
-        precision = {"INFERENCE_PRECISION_HINT": "f32"}  # Scena's; by itself OpenVINO takes bfloat16 where the processor has it
+        precision = {
+            "INFERENCE_PRECISION_HINT": "f32"
+        }  # Scena's; by itself OpenVINO takes bfloat16 where the processor has it
         model = openvino.Core().compile_model(directory / "openvino" / "model.xml", "CPU", precision)
         return lambda images: model({"img": images})
     if runtime == "litert":
