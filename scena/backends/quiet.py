@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -19,7 +20,10 @@ def silence_tensorflow() -> None:
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow and Keras and looks for devices, quietly; for programs, as what they have imported by then is never collected."""
+    """Imports TensorFlow and Keras and looks for devices, quietly.
+
+    For programs, not for libraries: the first call freezes all objects of the process, so the collector never frees them.
+    """
     from scena.backends.selection import load_keras
 
     silence_tensorflow()
@@ -27,7 +31,7 @@ def load_tensorflow() -> None:
         load_keras()
         import tensorflow as tf
 
-        gc.freeze()  # modules stay to the end, and each later collection would look at all they hold: 0.3 s
+        _freeze_once()
     with silenced_unless_failing():
         tf.config.list_physical_devices()
 
@@ -74,8 +78,17 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
+@cache
+def _freeze_once() -> None:
+    """Hides what is loaded from the collector, which would spend 0.3 s on it each time.
+
+    Only once: a later command in the same process would freeze the garbage of the one before, such as its model.
+    """
+    gc.freeze()
+
+
 def _make_old() -> None:
-    """Moves all objects to the oldest generation, as the collector would after looking at each of them two times."""
+    """Moves all objects to the oldest generation, as two collections would."""
     if not gc.get_freeze_count():  # somebody else's frozen objects stay frozen
         gc.freeze()
         gc.unfreeze()
