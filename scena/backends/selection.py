@@ -7,6 +7,7 @@ import glob
 import os
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from scena.errors import ScenaError
@@ -124,11 +125,11 @@ def choose_gpus(params: "ComputeParams", present: Sequence[str], named: str) -> 
     return params.gpu_indices()
 
 
-def gpu_names(indices: Sequence[int], flag: str = "--device.gpus") -> list[str]:
-    """These GPUs as CUDA_VISIBLE_DEVICES names them; without that variable, their indices.
+def gpu_names(indices: Sequence[int], flag: str) -> list[str]:
+    """The names of these GPUs in CUDA_VISIBLE_DEVICES; without that variable, their indices.
 
     Raises:
-        DeviceError: there are not as many GPUs.
+        DeviceError: an index is too large.
     """
     present, named = visible_gpus(), "CUDA_VISIBLE_DEVICES" in os.environ
     counted = named or not present or bool(glob.glob(GPU_FILES[0]))  # other systems have one file for all GPUs
@@ -144,5 +145,6 @@ def visible_gpus() -> list[str]:
     """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, found without loading a backend."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
-        return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
+        # CUDA ignores what follows an invalid entry
+        return list(takewhile(lambda name: name not in ("", "-1"), (name.strip() for name in named.split(","))))
     return [str(index) for index, _ in enumerate(file for pattern in GPU_FILES for file in glob.glob(pattern))]

@@ -73,6 +73,15 @@ def test_runs_of_tune_and_experiment_use_the_first_gpu(monkeypatch: pytest.Monke
     assert slots([1], []) == [("gpu 1", "1")] and slots([0], []) == [("gpu 3", "3")]
     with pytest.raises(DeviceError, match=r"--gpus 2: there is no GPU 2\. CUDA_VISIBLE_DEVICES=3,1 has 0, 1\."):
         slots([2], [])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8932f937, MIG-4f1e")
+    assert slots([1, 0], []) == [("gpu MIG-4f1e", "MIG-4f1e"), ("gpu GPU-8932f937", "GPU-8932f937")]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,-1,0")
+    assert slots([0], []) == [("gpu 1", "1")]
+    with pytest.raises(DeviceError, match=r"--gpus 1: there is no GPU 1\. CUDA_VISIBLE_DEVICES=1,-1,0 has 0\."):
+        slots([1], [])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(DeviceError, match=r"--gpus 0: there is no GPU 0\. CUDA_VISIBLE_DEVICES= has none\."):
+        slots([0], [])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert slots(["auto"], []) == [("cpu 0", "-1")]
     with pytest.raises(ExperimentError, match=r"--gpus is auto, none, or indices\. Received: auto 1"):

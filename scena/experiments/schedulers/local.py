@@ -29,8 +29,8 @@ TICK = 0.25
 def make_slots(gpus: Sequence[int | str], cpus: list[int], per_device: int = 1) -> list[Slot]:
     """The slots of some devices for `per_device` runs each; without any device, one on the CPU.
 
-    GPUs are indices (of those in CUDA_VISIBLE_DEVICES, if it is set), of which a run sees its own one only; ["auto"] is the first
-    visible one, if there are no `cpus`; ["none"] is none. `cpus` is the number of CPU slots, or their indices; a run there sees no GPU.
+    `gpus` are indices (into CUDA_VISIBLE_DEVICES if it is set), and each run sees only its own GPU. ["auto"] is the first visible GPU
+    unless there are `cpus`, ["none"] no GPU. `cpus` is the number of CPU slots, or their indices; a run there sees no GPU.
     """
     if per_device < 1:
         raise ExperimentError(f"--per_device must be at least 1. Received: {per_device}.")
