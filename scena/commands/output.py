@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scena.display import number, one_line, terminal_width, visible
 from scena.errors import ScenaError, ScenarioError
+from scena.storage.durable import missing_directories, remove_empty
 from scena.storage.json_text import json_text
 from scena.storage.run_layout import STUDY_FILE
 
@@ -160,17 +161,16 @@ def write_plot(file: Path, figures: "dict[str, Figure]") -> None:
 
 
 @contextmanager
-def left_as_it_was(folder: Path) -> Iterator[None]:
-    """Removes a folder that is new, those above it that are new, and the study in it, if the block is refused."""
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
+def withdrawn_if_refused(folder: Path) -> Iterator[None]:
+    """Removes a new folder with its study, and the new ones above it, if the block raises an error of Scena."""
+    new = missing_directories(folder)
     try:
         yield
     except ScenaError:
-        with contextlib.suppress(OSError):  # another command has begun there
-            if folder in new:
+        if folder in new:
+            with contextlib.suppress(OSError):
                 (folder / STUDY_FILE).unlink(missing_ok=True)
-            for path in new:
-                path.rmdir()
+        remove_empty(new)  # one in which another command has begun stays
         raise
 
 

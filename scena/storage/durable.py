@@ -7,7 +7,7 @@ import ctypes
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _AT_FDCWD = -100
@@ -45,6 +45,22 @@ def make_directory(directory: Path) -> None:
         make_directory(directory.parent)
     directory.mkdir(exist_ok=True)
     sync(directory.parent)
+
+
+def missing_directories(directory: Path) -> list[Path]:
+    """The directory and those above it, as far as they do not exist yet; the innermost first."""
+    return [path for path in (directory, *directory.parents) if not os.path.exists(path)]
+
+
+def remove_empty(directories: Sequence[Path]) -> None:
+    """Removes directories, the innermost first, and stops at one that is not empty."""
+    for directory in directories:
+        try:
+            directory.rmdir()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return
 
 
 def replace_directory(directory: Path, fill: Callable[[Path], None]) -> None:

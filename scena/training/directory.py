@@ -21,7 +21,7 @@ from typing import Any
 from scena.errors import TrainingError, TrainingInterrupted
 from scena.logs import VisibleFormatter, shown_log
 from scena.storage.checksums import forget, warn_if_changed
-from scena.storage.durable import make_directory, write_file
+from scena.storage.durable import make_directory, missing_directories, remove_empty, write_file
 from scena.storage.run_layout import (
     BEST,
     CHECKPOINTS,
@@ -61,7 +61,7 @@ def refuse_used_directory(directory: Path) -> None:
     place = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
     if not place.is_dir():
         raise TrainingError(
-            f"Cannot write to the output directory {directory}: {place} is no directory. Choose another --trainer.output_dir."
+            f"Cannot write to the output directory {directory}: {place} is not a directory. Choose another --trainer.output_dir."
         )
     found = [mark for mark in MARKS if (directory / mark).exists()]
     if found:
@@ -72,10 +72,9 @@ def refuse_used_directory(directory: Path) -> None:
 
 
 def create_directory(directory: Path) -> list[Path]:
-    """Creates the directory of a new run; refuses one that already holds a run. Returns those above it that it had to make."""
+    """Creates the directory of a new run; refuses one that already holds a run. Returns the directories that it made."""
     refuse_used_directory(directory)
-    there, probe = directory.exists(), directory / ".writable"
-    made = [parent for parent in directory.parents if not parent.exists()]
+    made, probe = missing_directories(directory), directory / ".writable"
     try:
         make_directory(directory)
         probe.write_bytes(b"scena")
@@ -83,8 +82,7 @@ def create_directory(directory: Path) -> list[Path]:
     except OSError as error:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
-            for path in () if there else (directory, *made):
-                path.rmdir()
+        remove_empty(made)
         raise TrainingError(
             f"Cannot write to the output directory {directory}: {error.strerror or error}. Choose another --trainer.output_dir."
         ) from error
@@ -93,10 +91,9 @@ def create_directory(directory: Path) -> list[Path]:
 
 @contextmanager
 def withdrawn_if_it_fails(directory: Path, made: Sequence[Path], begun: Callable[[], bool]) -> Iterator[None]:
-    """Removes what a new run has left in its directory, and those `made` above it, if it ends before its first step, so that the
-    command can be retried.
+    """Removes what a new run has left in its directory if it ends before its first step, so that the command can be retried.
 
-    A training that a single signal stops has kept its state, and can be resumed.
+    The directories that were made for it go, too. A training that a single signal stops has kept its state, and can be resumed.
     """
     try:
         yield
@@ -112,9 +109,7 @@ def _withdraw(directory: Path, made: Sequence[Path]) -> None:
     forget(directory / PARAMS_FILE)
     for name in (LOG_FILE, LOCK_FILE):
         (directory / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # it holds files that are not the run's
-        for path in (directory, *made):
-            path.rmdir()
+    remove_empty([directory, *made])  # a directory stays if it holds files that are not the run's
 
 
 def settle_paths(directory: Path, params: Any, before: Any = None) -> None:

@@ -47,7 +47,7 @@ REFUSED = {
     f"serve {EXPORT} --tls_cert a.csv": "Cannot use --tls_cert a.csv: there is no certificate with its key in PEM form.",
     f"lav {EXPORT} --bootstrap 1e9": "--bootstrap must be <= 1000000, received 1000000000",
     f"predict {EXPORT} --data RowGenerator --data.delimiter ;;": "--data: delimiter is one character,",
-    f"{FULL} --trainer.output_dir a.csv/run": "Cannot write to the output directory a.csv/run: a.csv is no directory.",
+    f"{FULL} --trainer.output_dir a.csv/run": "Cannot write to the output directory a.csv/run: a.csv is not a directory.",
     f"{FULL} --max_epochs 3": "--max_epochs does not exist; did you mean --trainer.epochs?",
     "compare": "name A first: scena compare A B",
     "import-checkpoint no.ckpt examples.tutorial.min --out new": "There is no checkpoint no.ckpt. Give its prefix,",

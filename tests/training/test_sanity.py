@@ -1,5 +1,6 @@
 """Before the first step, a few samples of each mode are tried: mistakes in validation, LAV and names cost no epoch."""
 
+import errno
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -326,6 +327,18 @@ def test_whatever_fails_before_the_first_step_leaves_the_folder_free(tmp_path: P
     assert [path.name for path in (tmp_path / "logs").rglob("*")] in ([], ["train.log"])
     trainer = train_toy(tmp_path / "run", epochs=1, **outside)
     assert len(trainer.history) == 1
+
+
+def test_a_directory_that_cannot_be_written_leaves_none_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_halfway(directory: Path) -> None:
+        directory.parent.mkdir(parents=True)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "old").mkdir()
+    monkeypatch.setattr("scena.training.directory.make_directory", fail_halfway)
+    with pytest.raises(TrainingError, match="No space left on device"):
+        train_toy(tmp_path / "old" / "new" / "newer" / "run")
+    assert (tmp_path / "old").is_dir() and not list((tmp_path / "old").iterdir())
 
 
 def test_checkpoints_may_have_a_name(tmp_path: Path) -> None:

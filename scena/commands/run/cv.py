@@ -72,16 +72,15 @@ class Cv(ScenarioCommand):
                 raise ParamsError(f"--trainer.{name} cannot be given: each fold has a directory of its own in --output")
         check_plot(options.plot)
         self.check_training()
-        scheduler = self.scheduler_params
+        scheduler_params = self.scheduler_params
         output = options.output or Path("cv", options.scenario.rpartition(".")[2].replace(":", "-"))
         validation = self._draw(output)
         chosen = self._who_chooses(validation)
-        # a refused command leaves nothing behind
-        carried_out_by = None if options.dry_run else scheduler.create()
+        scheduler = None if options.dry_run else scheduler_params.create()  # before anything is written: it may refuse
         make_folder("--output", output)
         validation.store()
         print(f"The best epoch {chosen}.", file=sys.stderr)
-        if carried_out_by is None:
+        if scheduler is None:
             return 0
         from scena.experiments.sheets.experiment import Experiment
 
@@ -90,7 +89,7 @@ class Cv(ScenarioCommand):
         words = ["scena", "train", options.scenario, *imports, *trust]
         runs = validation.runs(words, self.scenario, self.trainer)
         experiment = Experiment(runs, output, sys.executable, remedy="choose another --output")
-        carry_out_runs(experiment, carried_out_by)
+        carry_out_runs(experiment, scheduler)
         if status := report_runs(experiment):
             return status
         self.start()

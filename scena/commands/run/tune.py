@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scena.commands.command import ScenarioCommand, ScenarioOptions
-from scena.commands.output import check_plot, left_as_it_was, make_folder, write_plot
+from scena.commands.output import check_plot, make_folder, withdrawn_if_refused, write_plot
 from scena.commands.run.live_runs import SchedulerRoot, SlotOptions, carry_out
 from scena.experiments.search.study import Pruner, Sampler
 from scena.params import Params, ParamsError, param, parse, root_of, take_part
@@ -101,7 +101,7 @@ class Tune(ScenarioCommand):
 
         options = self.options
         studies.import_optuna()
-        with left_as_it_was(output):
+        with withdrawn_if_refused(output):
             make_folder("--output", output)
             storage = studies.open_storage(studies.storage_url(options.storage, output))
             study = self._open_study(storage, space, command, output)
