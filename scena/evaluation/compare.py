@@ -48,17 +48,14 @@ def check_same_samples(first: Side, second: Side) -> None:
         raise StatisticsError("There are no samples to compare the models on.")
 
 
-def check_same_classes(*models: list[str]) -> None:
-    """Raises StatisticsError if models, whose names of classes these are, mean different classes by the same number.
-
-    One may know more classes than another.
-    """
-    named = [names for names in models if names]
+def check_same_classes(*class_names: list[str]) -> None:
+    """Raises StatisticsError if two models have different names for the class of the same number; one may have more classes."""
+    named = [names for names in class_names if names]
     for names in named:
         for number, (one, other) in enumerate(zip(named[0], names, strict=False)):
             if one != other:
                 raise StatisticsError(
-                    f"The models do not number their classes alike: {number} is {one!r} for one and {other!r} for another. Their answers "
+                    f"The models number their classes differently: {number} is {one!r} for one and {other!r} for another. Their answers "
                     "cannot be paired: train them with the same list of classes."
                 )
 

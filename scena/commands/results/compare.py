@@ -141,6 +141,8 @@ class Compare(ModelCommand):
                 params = exports[0].with_own_processing(self.params.lav, self.exports[0])
                 lav = self.scenario.create_multi_lav(exports, params)
                 name, own = lav.names()[-1], next(iter(lav.lavs.values()))  # the vote, if there are several
+                classes.append(lav.evaluator_of(name).class_names())
+                check_same_classes(*classes)
                 title = str(exports[0].directory if len(exports) == 1 else exports[0].directory.parent)
                 member = SampleResults()
                 for part in source.parts().values():
@@ -150,9 +152,7 @@ class Compare(ModelCommand):
                 if evaluator is None:
                     evaluator = lav.evaluator_of(name)
                     best = _best(exports[0], own.built.model)
-                classes.append(lav.evaluator_of(name).class_names())
             sides.append(Side(str(path), measured))
-        check_same_classes(*classes)
         return sides[0], sides[1], evaluator, best
 
     def _show(
