@@ -129,7 +129,6 @@ class MeasuredSteps:
         return self._engine.evaluate(batch.inputs, batch.targets)
 
     def label_counts(self, batch: Batch, outputs: Arrays) -> dict[str, int]:
-        """Looked for once, with the first batch."""
         from scena.model.measures.traced_checks import label_counts_with
 
         if self._label_counts is None:

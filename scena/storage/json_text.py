@@ -1,7 +1,7 @@
-"""JSON that any reader accepts, although JSON has neither NaN nor infinity.
+"""JSON that any reader accepts: it has neither NaN nor infinity.
 
-Results for people and other programs have null in their place (`json_text`), which reads back as NaN (`number_or_nan`). What a
-training continues from keeps each of them exactly (`exact_json`, `from_exact_json`).
+Results for people and other programs have null in their place (`json_text`), which reads back as NaN (`number_or_nan`). The state
+that a training resumes from keeps such numbers exactly (`exact_json`, `from_exact_json`).
 """
 
 import json
@@ -36,7 +36,7 @@ def from_exact_json(text: str | bytes) -> Any:
     """The value that `exact_json` wrote.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the text is not JSON.
     """
     return json.loads(text, object_hook=_number)
 

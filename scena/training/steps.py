@@ -68,7 +68,7 @@ class Steps:
 
     def train(self, block: list[Batch]) -> list[dict[str, float]]:
         """Takes one step for each batch; returns the logs of each."""
-        # before the next block is prepared: a copy of an array releases the lock of the interpreter, and the other thread keeps it for long
+        # loaded first: copying releases the GIL, and the thread that prepares the next block would then hold it for long
         inputs, targets = self._engine.load(stacked(block, "inputs"), stacked(block, "targets"))
         self._make_ahead(block)
         logs: list[dict[str, float]] = self._engine.train(inputs, targets)

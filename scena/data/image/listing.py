@@ -44,7 +44,7 @@ class FoundImages:
     splits: dict[str, list[ImageEntry]] = field(default_factory=dict)
     """The images of each split, if the data set is divided already; the training split is the first."""
     strays: list[str] = field(default_factory=list)
-    """The names of files in class folders that are no images, by their suffix."""
+    """The names of files in class folders whose suffix is not that of an image."""
 
     def __post_init__(self) -> None:
         self.classes = [printable(name) for name in self.classes]
@@ -143,7 +143,7 @@ def _may_be_class(folder: Any) -> bool:
 def images_in_folders(folder: Any, prefix: str = "") -> FoundImages:
     """The images in a folder for each class, at any depth below it; `prefix` comes before names of what is skipped.
 
-    Hidden files are ignored. Files with another suffix than images have are no images; those without a suffix may be.
+    Hidden files are ignored. A file is taken for an image if its suffix is that of an image, or if it has none.
     """
     root = _existing(folder)
     inside = entries(root)
@@ -155,9 +155,12 @@ def images_in_folders(folder: Any, prefix: str = "") -> FoundImages:
     strays: list[str] = []
     for path, inner in inside:
         name = unquoted(path)
-        all_files = files_below(path) if inner else []
-        files = [(below, file) for below, file in all_files if _may_be_image(below)]
-        strays += [f"{prefix}{name}/{below}" for below, _ in all_files if not _may_be_image(below)]
+        files = []
+        for below, file in files_below(path) if inner else []:
+            if _may_be_image(below):
+                files.append((below, file))
+            else:
+                strays.append(f"{prefix}{name}/{below}")
         if not inner:
             skipped.append((f"{prefix}{name}", "it lies outside of the class folders"))
         elif not files:

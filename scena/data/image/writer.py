@@ -109,7 +109,7 @@ def _default_name(params: WriteImagesParams) -> str:
 
 def _write_readable(params: WriteImagesParams, found: FoundImages, aside: Path, progress: Progress) -> dict[str, Any]:
     """Writes all images that can be read. If some cannot, the splits are made again without them."""
-    entries, skipped = found.entries, [*found.skipped, *((name, "it is no image") for name in found.strays)]
+    entries, skipped = found.entries, [*found.skipped, *((name, "it is not an image") for name in found.strays)]
     while True:
         make_folder(aside)
         bad, info = _write_splits(params, found.classes, _divided(params, found, entries), aside, progress)

@@ -118,5 +118,5 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def folds_digest(assigned: Assigned) -> str:
-    """What identifies folds."""
+    """Identifies the folds of a cross-validation."""
     return hashlib.sha256(json.dumps(assigned.tolist()).encode()).hexdigest()[:16]

@@ -30,7 +30,7 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
             most = "; ".join(f"{name} ({reason})" for name, reason in found.skipped[:5])
             tell_once(f"{self.title()}: skipped {most}{'; …' if len(found.skipped) > 5 else ''}.")
         if found.strays:
-            tell_once(f"{self.title()}: {_are_no_images(found.strays)}.", logging.WARNING)
+            tell_once(f"{self.title()}: {_told_strays(found.strays)}.", logging.WARNING)
         if self.params.csv is not None:
             _warn_of_many_classes(self.title(), found)
         self._splits = found.splits or {"all": found.entries}
@@ -52,10 +52,10 @@ class ImageFileSource(SplitSource[ImageFilesParams]):
         return Sample(inputs={"image": data}, targets={"label": entry.label}, meta={"name": entry.name})
 
 
-def _are_no_images(names: list[str]) -> str:
+def _told_strays(names: list[str]) -> str:
     if len(names) == 1:
-        return f"skipped the file {names[0]!r}, which is no image"
-    return f"skipped {len(names)} files in class folders that are no images, such as {names[0]!r}"
+        return f"skipped the file {names[0]!r}, which is not an image"
+    return f"skipped {len(names)} files in class folders that are not images, such as {names[0]!r}"
 
 
 def _warn_of_many_classes(title: str, found: FoundImages) -> None:

@@ -138,7 +138,7 @@ def _columns(path: Any, reader: "csv.DictReader[str]", params: RowGeneratorParam
         typed = "$'\\t'" if other == "\t" else f"'{other}'"
         raise DataError(
             f"{str(path)!r} has a single column, {columns[0][:60]!r}. Is {other!r} its delimiter? Set it with --data.delimiter {typed}, "
-            "or --train.delimiter and --val.delimiter, as the scenario has it."
+            "or with --train.delimiter and --val.delimiter if the scenario has those."
         )
     twice = [c for c in columns if columns.count(c) > 1]
     if twice:

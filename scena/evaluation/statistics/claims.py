@@ -63,7 +63,7 @@ def claims(
 
 
 def claims_of_answers(mcnemar: McNemar, *, chosen_on_these: bool = False) -> list[str]:
-    """The sentences if nothing but right and wrong answers is known."""
+    """The sentences when only right and wrong answers are known."""
     few = (
         [
             f"Claim nothing yet: there are only {mcnemar.n} samples. With fewer than {FEW_SAMPLES}, p values are too small."

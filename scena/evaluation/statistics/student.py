@@ -12,8 +12,8 @@ WITHOUT_WIDTH = (
 )
 FEW_FOLDS = 5
 ROUGH = (
-    f"With fewer than {FEW_FOLDS} folds, such an interval is rough: it rests on few values, and with two folds of 30 samples it held the "
-    "true value in 86 % of simulated cases, not in 95 %."
+    f"With fewer than {FEW_FOLDS} folds, such an interval is rough: it rests on few values, and with two folds of 30 samples it contained "
+    "the true value in 86 % of simulated cases, not in 95 %."
 )
 
 

@@ -62,7 +62,7 @@ def check_labels(batch: Batch, counts: dict[str, int]) -> None:
         value = int(array.max() if array.max() >= count else array.min())
         raise DataError(
             f"A label is out of range: {out_of_range(batch, value, count, labels=True)}. Its one-hot vector is 0, so the sample would "
-            "have no loss. If that is meant, mark it with -1, or set --trainer.sanity_check False (of lav: --lav.check_labels False)."
+            "have no loss. If that is intended, mark it with -1, or set --trainer.sanity_check False (for lav: --lav.check_labels False)."
         )
 
 

@@ -44,9 +44,8 @@ class ProgressDisplay(TrainerCallback):
             self._measured_from = (now, progress.step_in_epoch)
         if self._bar is not None:
             if speed is None:  # its estimate of the time left would include the compilation
-                self._bar.reset(  # replaces all fields
-                    self._task, completed=progress.step_in_epoch, values=_values(logs), speed=""
-                )
+                # a reset removes the fields that it does not set
+                self._bar.reset(self._task, completed=progress.step_in_epoch, values=_values(logs), speed="")
             else:
                 self._bar.update(self._task, advance=steps, values=_values(logs), speed=self._samples_per_second(speed))
         elif now - self._line >= self.settings.every:

@@ -13,7 +13,7 @@ MEASURED: tuple[Literal["val", "lav"], ...] = ("val", "lav")
 
 
 def typed_values(trainer: Params) -> dict[str, Any]:
-    """The parameters of a training by the names that a user types, without the dashes."""
+    """The parameters of a training by the names of their flags, without the dashes."""
     root = root_of(trainer=trainer)
     found: dict[str, Any] = {}
     for node in walk(to_raw(root), type(root)):
@@ -27,14 +27,14 @@ def typed_values(trainer: Params) -> dict[str, Any]:
 
 
 def flag_names(trainer: Params) -> dict[str, str]:
-    """The names that a user types by dotted paths of the stored tree; a class is chosen by the name of what it is the class of."""
+    """The name of each flag, without the dashes, by the dotted path of its value in the stored tree."""
     root = root_of(trainer=trainer)
     found = {".".join(map(str, node.path[1:])): node.name for node in walk(to_raw(root), type(root))}
     return {**found, **{f"{path}.{CLASS}": name for path, name in found.items()}}
 
 
 def tracked_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as trackers take them: without those that are not set and those of trackers themselves; a list is a text."""
+    """Parameters in the form that trackers take: lists as texts, without unset values and the trackers' own parameters."""
     return {
         name: str(value) if isinstance(value, list | dict) else value
         for name, value in params.items()

@@ -106,16 +106,16 @@ def test_other_files_in_class_folders_are_no_images(
     (root / "plum" / "plum_000.jpg").rename(root / "plum" / "plum.JFIF")  # Pillow knows it, though it is rare
     for name in (".DS_Store", "lemon/.DS_Store", "lemon/notes.txt", "plum/Thumbs.db", "plum/deeper/desktop.ini"):
         (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text("no image")
+        (root / name).write_text("text")
     with caplog.at_level("INFO", "scena.data"):
         source = ImageFilesParams(images=root, split="all").create(PipelineMode.TRAINING)
     assert len(source) == 6
-    told = [record for record in caplog.records if "no image" in record.message]
+    told = [record for record in caplog.records if "are not images" in record.message]
     assert [(one.levelname, one.message) for one in told] == [
-        ("WARNING", f"{root}: skipped 3 files in class folders that are no images, such as 'lemon/notes.txt'.")
+        ("WARNING", f"{root}: skipped 3 files in class folders that are not images, such as 'lemon/notes.txt'.")
     ]
     assert main(f"records write --images {root} --output {tmp_path / 'out'}".split()) == 0
-    assert "plum/deeper/desktop.ini: it is no image" in capsys.readouterr().out
+    assert "plum/deeper/desktop.ini: it is not an image" in capsys.readouterr().out
 
 
 def test_strays_of_splits_and_of_folders_without_images(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_table_with_another_delimiter_is_noticed(delimiter: str, typed: str, t
     with pytest.raises(DataError) as caught:
         params.create(PipelineMode.TRAINING)
     assert f"has a single column, {f'text{delimiter}label'!r}. Is {delimiter!r} its delimiter?" in str(caught.value)
-    assert f"--data.delimiter {typed}, or" in str(caught.value)
+    assert f"--data.delimiter {typed}, or with" in str(caught.value)
     row = params.replace(delimiter=delimiter).create(PipelineMode.TRAINING)[0]
     assert row.inputs == {"text": "hello", "label": "1"}
     one = params.replace(delimiter=",").create(PipelineMode.TRAINING)[0]
