@@ -15,6 +15,7 @@ from scena.model.graph import RootGraph, Tensors
 from scena.model.measures.missing_outputs import MissingOutputs
 from scena.model.measures.values import (
     Updates,
+    build_metric,
     check_names,
     check_number,
     check_sample_weights,
@@ -73,7 +74,7 @@ class Measures:
                 check_sample_weights(
                     type(self.model), weights, {**losses, **means}, updates, skipped=bool(self.skipped)
                 )
-            except (ModelError, _MissedError) as error:
+            except Exception as error:
                 failure.append(error)
                 raise
             found[:] = [list(losses), list(means), updates]
@@ -82,12 +83,13 @@ class Measures:
         try:
             _Symbolic(compute)(inputs, targets, outputs)
         except Exception as error:
-            if failure and isinstance(failure[0], _MissedError) and self._missing is not None:
+            first = failure[0] if failure else error  # as it was raised, before Keras wrote about its layer around it
+            if isinstance(first, _MissedError) and self._missing is not None:
                 self._missing.find()
                 return self.trial(inputs, targets, outputs)
-            if failure:
-                raise failure[0] from None
-            raise ModelError(f"{type(self.model).__name__}: a loss or metric fails{describe_failure(error)}") from error
+            if isinstance(first, ModelError | _MissedError):
+                raise first from None
+            raise ModelError(f"{type(self.model).__name__}: a loss or metric fails{describe_failure(first)}") from error
         return found[0], found[1], found[2]
 
     def traced(self, method: str, inputs: Tensors, targets: Tensors, outputs: Tensors) -> list[Any]:
@@ -191,6 +193,8 @@ class TrainingModel(keras.Model):
         losses, metrics, updates = self.measures.trial(inputs, targets, outputs)
         check_nothing_to_train(model)
         check_names(model, losses, metrics, updates, self._loss_weights, self.measures.skipped)
+        for metric, *arguments in updates.values():
+            build_metric(metric, arguments)
         self.updated_metrics = {name: update[0] for name, update in updates.items()}
         self._data_metrics = {name for name, metric in self.updated_metrics.items() if gives_data(metric)}
         # LAV sums in double precision, so that its numbers do not depend on the batch size (JAX has no float64 by default)

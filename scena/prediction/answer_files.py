@@ -31,15 +31,16 @@ def check_suffix(path: Path) -> None:
 
 
 class JsonLines:
-    """Writes a line of JSON for each sample; `names` are those of its classes, if they are known."""
+    """Writes a line of JSON for each sample; `names` are those of its classes, if they are known, and it has `one_class` or several."""
 
-    def __init__(self, file: TextIO, names: Sequence[str] = ()) -> None:
+    def __init__(self, file: TextIO, names: Sequence[str] = (), *, one_class: bool = True) -> None:
         self._file = file
         self._names = names
+        self._one_class = one_class
 
     def write(self, sample: Sample) -> None:
         """Writes outputs, targets and meta of one sample."""
-        outputs, targets = _named(sample, self._names)
+        outputs, targets = _named(sample, self._names, self._one_class)
         record = {"outputs": outputs, "targets": targets or None, "meta": sample.meta}
         known = {name: plain(value) for name, value in record.items() if value is not None}
         self._file.write(json_text(known, None) + "\n")
@@ -53,15 +54,16 @@ class Table:
     columns; one that does not fit them is an error.
     """
 
-    def __init__(self, file: TextIO, names: Sequence[str] = ()) -> None:
+    def __init__(self, file: TextIO, names: Sequence[str] = (), *, one_class: bool = True) -> None:
         self._names = names
+        self._one_class = one_class
         self._writer = csv.writer(file, lineterminator="\n")
         self._columns: list[str] | None = None
         self._count = 0
 
     def write(self, sample: Sample) -> None:
         """Writes one row."""
-        outputs, targets = _named(sample, self._names)
+        outputs, targets = _named(sample, self._names, self._one_class)
         cells = [
             *_cells(sample.meta, "meta"),
             *_cells(outputs, "" if isinstance(outputs, dict) else "output", self._names),
@@ -86,9 +88,9 @@ class Table:
         self._count += 1
 
 
-def _named(sample: Sample, names: Sequence[str]) -> tuple[Any, Any]:
+def _named(sample: Sample, names: Sequence[str], one_class: bool) -> tuple[Any, Any]:
     """The outputs and the targets, with the names of their classes."""
-    return with_class_names(sample.outputs, names), named_classes(sample.targets, names)
+    return with_class_names(sample.outputs, names, one_class=one_class), named_classes(sample.targets, names)
 
 
 def _cells(value: Any, name: str, classes: Sequence[str] = ()) -> list[tuple[str, Any]]:

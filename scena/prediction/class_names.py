@@ -1,24 +1,32 @@
 """Names of classes in place of their numbers, in the files of `scena predict` and the responses of a service."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from scena.data.spec import ArraySpec
 
 CLASS_OUTPUTS = ("class", "label")
 """Outputs and targets of whole numbers with these names are classes."""
 
 
-def with_class_names(outputs: Any, names: Sequence[str]) -> Any:
+def has_one_class(targets: Mapping[str, ArraySpec]) -> bool:
+    """Whether samples belong to one class each: a target is a single integer or text. A vector of 0 and 1 may name several."""
+    return any(spec.shape in ((), (1,)) and spec.dtype.kind not in "fc" for spec in targets.values())
+
+
+def with_class_names(outputs: Any, names: Sequence[str], *, one_class: bool = True) -> Any:
     """The outputs with the name of a class instead of its number.
 
-    If no output is a class, the name of the largest value of a vector over all classes is added as `class`.
+    If no output is a class, the name of the largest value of a vector over all classes is added as `class`, unless samples may have
+    several of them (`one_class` is False).
     """
     if not names or not isinstance(outputs, dict):
         return outputs
     if any(name in outputs for name in CLASS_OUTPUTS):
         return named_classes(outputs, names)
-    for value in outputs.values():
+    for value in outputs.values() if one_class else ():
         if isinstance(value, np.ndarray) and value.shape == (len(names),) and value.dtype.kind == "f":
             return {**outputs, "class": names[int(value.argmax())]}
     return outputs

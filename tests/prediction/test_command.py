@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scena import Sample
+from scena import ArraySpec, Sample
 from scena.commands.main import main
 from scena.errors import ScenaError
-from scena.prediction.answer_files import Table
+from scena.prediction.answer_files import JsonLines, Table
+from scena.prediction.class_names import has_one_class
 from tests.toy.params import HalvesParams
 from tests.toy.scenario import ToyScenario
 
@@ -121,3 +122,21 @@ def test_a_limit_of_the_run_that_cuts_other_data_is_said(
         "Only a choice of 3 samples, as in the run's validation; all of them: --lav.limit None"
         in capsys.readouterr().err
     )
+
+
+def test_a_sample_with_several_labels_is_given_no_class() -> None:
+    several, one = {"tags": ArraySpec((3,), "int32")}, {"y": ArraySpec((), "int32"), "price": ArraySpec((1,), "float32")}
+    assert has_one_class(one) and has_one_class({"y": ArraySpec((1,), "str")})
+    assert not has_one_class(several) and not has_one_class({"price": ArraySpec((1,), "float32")})
+    answer = Sample(outputs={"tags": np.array([0.9, 0.1, 0.8], "float32")})
+    names, file = ["garden", "balcony", "garage"], StringIO()
+    Table(file, names, one_class=False).write(answer)
+    assert file.getvalue().splitlines()[0] == "tags.garden,tags.balcony,tags.garage"
+    lines = StringIO()
+    JsonLines(lines, names, one_class=False).write(answer)
+    assert list(json.loads(lines.getvalue())["outputs"]) == ["tags"]
+    Table(file, names).write(answer)
+    assert file.getvalue().splitlines()[-2:] == [
+        "tags.garden,tags.balcony,tags.garage,class",
+        "0.8999999761581421,0.10000000149011612,0.800000011920929,garden",
+    ]

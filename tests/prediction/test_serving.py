@@ -46,6 +46,10 @@ class Slow:
         params = DataBaseParams()
 
         @staticmethod
+        def target_layer_specs() -> dict[str, ArraySpec]:
+            return {}
+
+        @staticmethod
         def input_layer_specs() -> dict[str, ArraySpec]:
             return {"x": ArraySpec((4, 4), "float32")}
 

@@ -79,14 +79,16 @@ def _writing(predictor: Any, out: Path | None, names: Sequence[str]) -> Iterator
         yield lambda sample: predictor.print_prediction(sample, lambda text: print(visible(str(text))))
         return
     from scena.prediction.answer_files import JsonLines, Table
+    from scena.prediction.class_names import has_one_class
 
+    one_class = has_one_class(predictor.data.target_layer_specs())
     kind = Table if out.suffix.lower() == ".csv" else JsonLines
     if str(out) == "-":
-        yield kind(sys.stdout, names).write
+        yield kind(sys.stdout, names, one_class=one_class).write
         return
     try:
         file = out.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise ScenarioError(f"Cannot write to --out {out}: {error.strerror or error}.") from error
     with file:
-        yield kind(file, names).write
+        yield kind(file, names, one_class=one_class).write

@@ -13,6 +13,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
 
 from scena.errors import ModelError
 from scena.model.model import ModelBase
@@ -53,6 +54,23 @@ def _record(metric: keras.metrics.Metric) -> None:
     # not setattr: Keras would track them
     vars(metric)["update_state"] = update_state
     vars(metric)["result"] = lambda: last[0]
+
+
+def build_metric(metric: keras.metrics.Metric, arguments: list[Any]) -> None:
+    """Creates the variables that F1Score, R2Score and others of Keras only create in their first update, from the shapes they will get.
+
+    A result may be asked for before the first update, and variables cannot be created inside a compiled step.
+    """
+    if getattr(metric, "_built", True):
+        return
+    metric.update_state(*(value if value is None else _zeros(value) for value in arguments))
+    metric.reset_state()
+
+
+def _zeros(value: Any) -> Any:
+    if not hasattr(value, "shape"):
+        return value
+    return ops.zeros([size or 1 for size in value.shape], keras.backend.standardize_dtype(value.dtype))
 
 
 def named_values(model: type[Overridable], method: str, value: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from scena.data.sample import Sample
-from scena.prediction.class_names import with_class_names
+from scena.prediction.class_names import has_one_class, with_class_names
 from scena.prediction.params import ServeParams
 from scena.prediction.predictor import Predictor
 from scena.prediction.serving.access import OPEN, is_allowed, read_tokens
@@ -41,7 +41,8 @@ class Version:
     def of(cls, number: int, predictor: Any, model: ServedModel) -> "Version":
         """With the signature of the predictor's inputs and outputs."""
         specs = predictor.data.input_layer_specs()
-        signature = Signature(specs, predictor.outputs(), list(model.class_names), predictor.reads_files)
+        one_class = has_one_class(predictor.data.target_layer_specs())
+        signature = Signature(specs, predictor.outputs(), list(model.class_names), predictor.reads_files, one_class)
         ways = ("sample_from_json", "sample_from_fields", "sample_from_file")
         usual = all(getattr(type(predictor), way, None) is getattr(Predictor, way) for way in ways)
         return cls(number, predictor, model, signature, usual)
@@ -159,7 +160,8 @@ class Service:
         now = self.now  # may be replaced meanwhile: the names of the classes belong to the model that predicts
         predicted = list(now.predictor.predict_raw(list(samples)))
         for sample in predicted:
-            sample.outputs = with_class_names(sample.outputs, now.signature.class_names)
+            names, one_class = now.signature.class_names, now.signature.one_class
+            sample.outputs = with_class_names(sample.outputs, names, one_class=one_class)
         return predicted
 
     async def _body(self, request: Request) -> bytes:

@@ -57,12 +57,14 @@ class Signature:
         outputs: those of the outputs.
         class_names: the names of the classes, if they are known.
         processed: the scenario has processors that read files.
+        one_class: a sample belongs to one class, not to several.
     """
 
     inputs: Mapping[str, ArraySpec]
     outputs: Mapping[str, ArraySpec]
     class_names: Sequence[str] = ()
     processed: bool = False
+    one_class: bool = True
 
     @property
     def images(self) -> list[str]:
@@ -113,7 +115,7 @@ class Signature:
     def answer_schema(self) -> dict[str, Any]:
         """The JSON of an answer. Processors of the scenario may add outputs and change them."""
         outputs = {name: self._output_schema(name, spec) for name, spec in self.outputs.items()}
-        if self.class_names and not any(name in outputs for name in CLASS_OUTPUTS):
+        if self.class_names and self.one_class and not any(name in outputs for name in CLASS_OUTPUTS):
             outputs["class"] = self._class_schema()
         one = {"type": "object", "properties": outputs}
         kinds = [one, *outputs.values()] if len(outputs) == 1 else [one]
