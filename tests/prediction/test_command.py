@@ -125,7 +125,10 @@ def test_a_limit_of_the_run_that_cuts_other_data_is_said(
 
 
 def test_a_sample_with_several_labels_is_given_no_class() -> None:
-    several, one = {"tags": ArraySpec((3,), "int32")}, {"y": ArraySpec((), "int32"), "price": ArraySpec((1,), "float32")}
+    several, one = (
+        {"tags": ArraySpec((3,), "int32")},
+        {"y": ArraySpec((), "int32"), "price": ArraySpec((1,), "float32")},
+    )
     assert has_one_class(one) and has_one_class({"y": ArraySpec((1,), "str")})
     assert not has_one_class(several) and not has_one_class({"price": ArraySpec((1,), "float32")})
     answer = Sample(outputs={"tags": np.array([0.9, 0.1, 0.8], "float32")})
