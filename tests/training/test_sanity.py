@@ -38,6 +38,10 @@ class SanityGraph(ToyGraph):
 
 
 class SanityModel(ToyModel):
+    def __init__(self, params: ToyModelParams) -> None:
+        super().__init__(params)
+        self.seeds = keras.random.SeedGenerator(1) if params.wrong == "random" else None
+
     def create_graph(self) -> SanityGraph:
         return SanityGraph(self.params)
 
@@ -52,6 +56,8 @@ class SanityModel(ToyModel):
             return {
                 "loss": keras.losses.categorical_crossentropy(ops.one_hot(targets["y"], 2), outputs["pred"]) + unused
             }
+        if self.params.wrong == "random":
+            unused = unused + 0.0 * keras.random.uniform((), seed=self.seeds)
         return {"loss": super()._loss(inputs, targets, outputs)["loss"] + unused}
 
     def _metric(self, inputs: Any, targets: Any, outputs: Any) -> Any:

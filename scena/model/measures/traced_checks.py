@@ -326,9 +326,12 @@ def _jax_tensors(function: Callable[[Any, Any, Any], Any], shapes: Shapes) -> It
         part: {name: jax.ShapeDtypeStruct(shape, dtype) for name, (shape, dtype) in tensors.items()}
         for part, tensors in shapes.items()
     }
-    closed = jax.make_jaxpr(
-        lambda parts: jax.tree.leaves(function(parts["inputs"], parts["targets"], parts["outputs"]))
-    )(given)
+
+    def leaves(parts: dict[str, Any]) -> list[Any]:
+        with keras.StatelessScope():  # a seed generator of the loss must not keep a tracer
+            return jax.tree.leaves(function(parts["inputs"], parts["targets"], parts["outputs"]))
+
+    closed = jax.make_jaxpr(leaves)(given)
     order = [(part, name) for part in sorted(given) for name in sorted(given[part])]
     known = {
         variable: Tensor(tuple(variable.aval.shape), "given", name=name)

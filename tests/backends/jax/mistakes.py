@@ -1,4 +1,4 @@
-"""Trains the toy scenario of the sanity check with a mistake at a time, and says what comes of it."""
+"""Trains the toy scenario of the sanity check with a mistake at a time, and prints what comes of it."""
 
 import json
 import logging
@@ -13,7 +13,9 @@ MISTAKES = (
     {"gen__val_source__bad": "evaluation:label"},
     {"gen__val_source__bad": "evaluation:nan"},
     {"scenario__model__wrong": "pairs"},
+    {"scenario__model__wrong": "random"},
 )
+"""All but the last: a loss that draws random numbers is no mistake, and tracing it must not change its seeds."""
 
 
 def make(arguments: list[str]) -> None:

@@ -196,8 +196,9 @@ def test_mistakes_are_found_before_they_cost_anything(jax: Zygote, tmp_path: Pat
     """JAX itself takes any label."""
     log = tmp_path / "log"
     assert jax.run(tmp_path, log=log, errors=tmp_path / "errors", function="tests.backends.jax.mistakes:make") == 0
-    label, val_label, nan, pairs = json.loads(log.read_text().splitlines()[-1])
+    label, val_label, nan, pairs, random = json.loads(log.read_text().splitlines()[-1])
     for text in (label, val_label):
         assert "the target 'y' is 7 in the sample with meta {'index': 3}, and there are 2 (0 to 1)" in text
     assert "the input 'x' is nan at [0] in the sample with meta {'index': 3}" in nan
     assert "target 'y' of shape (batch,) meets output 'score' of shape (batch, 1)" in pairs
+    assert random == "nothing was said"
