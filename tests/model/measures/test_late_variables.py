@@ -42,7 +42,7 @@ class Misspelt(ModelBase[NumberParams]):
     graph = Scale
 
     def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
-        return {"loss": np.no_such_loss(targets["y"], outputs["out"])}
+        raise AttributeError("module has no attribute 'no_such_loss'")
 
 
 def test_an_error_in_a_loss_is_told_without_what_keras_wraps_around_it() -> None:
