@@ -106,11 +106,8 @@ def _poll(child: Child, condition: Callable[[], bool]) -> None:
         time.sleep(0.0005)
 
 
-def fingerprint(directory: Path, saved_models: bool = True) -> dict[str, Any]:
-    """All that must not differ between two runs: every tensor, every value, every scalar in TensorBoard.
-
-    Exports must hold a SavedModel, which only TensorFlow writes, if `saved_models` is set.
-    """
+def fingerprint(directory: Path) -> dict[str, Any]:
+    """All that must not differ between two runs: every tensor, every value, every scalar in TensorBoard. Exports must hold a SavedModel."""
     step = max(int(path.name) for path in (directory / "checkpoint").iterdir() if path.name.isdecimal())
     checkpoint = directory / "checkpoint" / str(step)
     state = json.loads((checkpoint / "state.json").read_text())
@@ -127,8 +124,8 @@ def fingerprint(directory: Path, saved_models: bool = True) -> dict[str, Any]:
         "tensors": hashlib.sha256((checkpoint / "tensors.safetensors").read_bytes()).hexdigest(),
         "state": state,
         "history": history,
-        "best": _export(directory / "best", saved_models),
-        "export": _export(directory / "export", saved_models),
+        "best": _export(directory / "best"),
+        "export": _export(directory / "export"),
         "scalars": scalars(directory / "tensorboard"),
     }
 
@@ -156,10 +153,10 @@ def _events(content: bytes) -> Iterator[Event]:
         place += 16 + size
 
 
-def _export(directory: Path, saved_model: bool) -> dict[str, Any]:
+def _export(directory: Path) -> dict[str, Any]:
     description = json.loads((directory / "scenario.json").read_text())
     description["result"].pop("seconds", None)
-    assert (directory / "saved_model" / "saved_model.pb").is_file() == saved_model
+    assert (directory / "saved_model" / "saved_model.pb").is_file()
     return {"result": description["result"], "weights": _weights(directory / "model.keras")}
 
 

@@ -54,9 +54,6 @@ class Jax(Kind):
 
     backend = "jax"
 
-    def result(self, folder: Path) -> Result:
-        return {"run": fingerprint(folder / "run", saved_models=False)}
-
 
 class Mirror(Kind):
     """A training on two parts of the processor."""
@@ -155,9 +152,7 @@ class Killer:
                 found = self.kind.result(folder)
                 return (
                     done,
-                    ""
-                    if found == self.expected
-                    else f"{[k for k in self.expected if found.get(k) != self.expected[k]]} differ",
+                    "" if found == self.expected else "; ".join(differences(found, self.expected)),
                 )
         return done, "it never ends"
 
@@ -181,6 +176,17 @@ class Killer:
         if all(status == 0 for status in statuses):
             return False, ""
         return killed, "" if killed else f"ended with {statuses}: {log.read_text()[-1500:]}"
+
+
+def differences(found: Any, expected: Any, where: str = "") -> list[str]:
+    """What differs, by its place in nested results."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        names = [*expected, *(name for name in found if name not in expected)]
+        return [line for name in names for line in differences(found.get(name), expected.get(name), f"{where}/{name}")]
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = enumerate(zip(found, expected, strict=True))
+        return [line for place, (one, other) in pairs for line in differences(one, other, f"{where}/{place}")]
+    return [] if found == expected else [f"{where} is {found!r:.200}, not {expected!r:.200}"]
 
 
 def _kill_after(children: list[Child], seconds: float, rng: random.Random) -> bool:

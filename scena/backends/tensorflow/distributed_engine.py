@@ -12,7 +12,15 @@ import tensorflow as tf
 from scena.backends.base import Arrays, Specs
 from scena.backends.tensorflow.distribution import Distribution
 from scena.backends.tensorflow.engine import block_signature, pick
-from scena.backends.tensorflow.replica import ReplicaStep, all_sums, spread, undivided_losses, values_of_metrics
+from scena.backends.tensorflow.replica import (
+    ReplicaSeeds,
+    ReplicaStep,
+    all_sums,
+    copy_first,
+    spread,
+    undivided_losses,
+    values_of_metrics,
+)
 from scena.errors import ModelError
 from scena.model.metric_learning.replicas import replica_step
 from scena.model.state.layer_state import Layers
@@ -34,7 +42,8 @@ class DistributedEngine:
         self.distribution = distribution
         self._models = models
         self._names: dict[str, list[str]] = {}
-        self._seeds = [global_seed_generator()] + [_another_generator(device) for device in distribution.devices[1:]]
+        generators = [global_seed_generator()] + [_another_generator(device) for device in distribution.devices[1:]]
+        self._seeds = [ReplicaSeeds(one, distribution.first + index) for index, one in enumerate(generators)]
         counts = tf.TensorSpec((None,), tf.float32)
         signature = [block_signature(input_specs, target_specs), counts, counts]
         flag = tf.TensorSpec((), tf.float32)
@@ -176,8 +185,9 @@ class DistributedEngine:
         def replica() -> tf.Tensor:
             number, index = self._replica_index()
             model = self._models[index]
-            state = [*model.variables, *model.optimizer.variables, *model.metrics_variables, self._seeds[index].state]
+            state = [*model.variables, *model.optimizer.variables, *model.metrics_variables]
             spread(list({id(variable): variable for variable in state}.values()), number)
+            copy_first(self._seeds[index].state, number)
             return tf.constant(0)
 
         return self._each(replica, ())

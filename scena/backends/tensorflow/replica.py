@@ -139,15 +139,49 @@ def all_sums(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
     return sums
 
 
+class ReplicaSeeds:
+    """Keras' generator of operations without a seed, for one replica: each replica draws other numbers from the same state.
+
+    Each draw changes the whole state, so states that were offset from each other would not stay so. A resume, which has the state of the
+    first replica only, would continue with others.
+    """
+
+    def __init__(self, generator: keras.random.SeedGenerator, replica: int) -> None:
+        self._generator = generator
+        self._replica = replica
+
+    @property
+    def state(self) -> keras.Variable:
+        """The same for all replicas."""
+        return self._generator.state
+
+    def next(self, ordered: bool = True) -> tf.Tensor:
+        """The seed of the next operation."""
+        drawn = tf.convert_to_tensor(self._generator.next(ordered))
+        return tf.cast(_offset(tf.cast(drawn, tf.int64), self._replica), drawn.dtype)
+
+
 def spread(variables: list[keras.Variable], replica: int) -> None:
-    """Copies the variables of the first replica to all; seeds are offset, so that no two draw the same numbers."""
+    """Copies the variables of the first replica to all; seeds of layers are offset, so that no two draw the same numbers."""
     own = [_summable(variable.value) for variable in variables]
     sums = all_sums([value if replica == 0 else tf.zeros_like(value) for value in own])
     for variable, value in zip(variables, sums, strict=True):
-        if variable.name == SEED_STATE and replica:
-            offset = tf.constant([replica * SEED_STRIDE % 2**32, 0], value.dtype)
-            value = tf.math.floormod(value + offset, 2**32)
+        if variable.name == SEED_STATE:
+            value = _offset(value, replica)
         variable.assign(tf.cast(value, variable.dtype))
+
+
+def copy_first(variable: keras.Variable, replica: int) -> None:
+    """Copies a variable of the first replica to all as it is."""
+    own = _summable(variable.value)
+    (value,) = all_sums([own if replica == 0 else tf.zeros_like(own)])
+    variable.assign(tf.cast(value, variable.dtype))
+
+
+def _offset(seed: tf.Tensor, replica: int) -> tf.Tensor:
+    return (
+        tf.math.floormod(seed + tf.constant([replica * SEED_STRIDE % 2**32, 0], seed.dtype), 2**32) if replica else seed
+    )
 
 
 def _summable(value: Any) -> tf.Tensor:

@@ -30,7 +30,7 @@ def global_seed_variables() -> list[keras.Variable]:
 
 
 @contextmanager
-def use_global_seed(generator: keras.random.SeedGenerator) -> Iterator[None]:
+def use_global_seed(generator: Any) -> Iterator[None]:
     """Sets the global generator of this thread while the block runs: Keras has one per thread, and would create a new one."""
     from keras.src.backend.common import global_state
     from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR

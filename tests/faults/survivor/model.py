@@ -13,10 +13,14 @@ Tensors = dict[str, Any]
 
 
 class UnseededNoise(layers.Layer):
-    """Noise from the generator that belongs to no layer."""
+    """Noise from the generator that belongs to no layer; on JAX, which refuses that, from one of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = keras.random.SeedGenerator(1) if keras.backend.backend() == "jax" else None
 
     def call(self, x: Any, training: bool | None = None) -> Any:
-        return x + 0.05 * keras.random.normal(ops.shape(x), dtype=x.dtype) if training else x
+        return x + 0.05 * keras.random.normal(ops.shape(x), dtype=x.dtype, seed=self.own) if training else x
 
 
 class SurvivorGraph(GraphBase[SurvivorModelParams]):
