@@ -19,6 +19,7 @@ from scena.model.measures.values import (
     check_names,
     check_number,
     check_sample_weights,
+    check_shape,
     data_of,
     gives_data,
     is_data,
@@ -77,6 +78,8 @@ class Measures:
             except Exception as error:
                 failure.append(error)
                 raise
+            for name, value in {**losses, **means}.items():
+                check_shape(type(self.model), name, value)
             found[:] = [list(losses), list(means), updates]
             return {**losses, **means}
 

@@ -1,5 +1,6 @@
 """The training loop: epochs, step blocks, validations and checkpoints, each at its exact step."""
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch, Cursor
 from scena.errors import TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.measures.bad_data import check_labels, explaining_step, not_finite
+from scena.model.measures.bad_data import NOT_FINITE, check_labels, explaining_step, not_finite
 from scena.model.measures.traced_checks import label_counts
 from scena.model.tensorboard import split_results
 from scena.training.callbacks.base import TrainerCallback
@@ -21,6 +22,8 @@ from scena.training.checkpoint.state import TrainingState
 from scena.training.run import TrainingRun
 from scena.training.steps import BLOCK_SECONDS, LONGEST_BLOCK, Validation, stacked
 from scena.training.stopping import StopRequests
+
+logger = logging.getLogger(__name__)
 
 HINT = "--trainer.check_numerics names the first tensor that is not finite."
 
@@ -45,6 +48,7 @@ class TrainingLoop:
     ) -> None:
         self.run = run
         self._check = check
+        self._unseen = {"training", "validation"}
         callbacks = run.callbacks
         self._own = [callback for callback in callbacks if isinstance(callback, TrainerCallback)]
         self._callbacks = keras.callbacks.CallbackList(
@@ -94,7 +98,7 @@ class TrainingLoop:
             if self._check is not None:
                 self._check(block[0])
                 self._check = None
-            self._check_labels(block)
+            self._check_data(block, "training")
             self._train(block)
             progress.pending = True
             self._requests.check()
@@ -117,6 +121,7 @@ class TrainingLoop:
                 callback.before_lav(epoch, logs)
             progress.validated, progress.stopped = logs, bool(run.model.stop_training)
         logs, run.model.stop_training = progress.validated, progress.stopped
+        self._unseen.discard("training")
         last = epoch + 1 == run.params.epochs or run.model.stop_training
         logs = {**logs, **self._validate(val=False, lav=self._lav_at_epoch(epoch, last))}
         checkpoint_by_time = self._due("checkpoint")
@@ -289,7 +294,7 @@ class TrainingLoop:
                     self.run.verification.see(block[0], validation=True)
                 if self._test_watching:
                     self._callbacks.on_test_batch_begin(number)
-                self._check_labels(block)
+                self._check_data(block, "validation")
                 with explaining_step(block, "the validation"):
                     logs = self.run.engine.test(stacked(block, "inputs"), stacked(block, "targets"))
                 self._check_finite(logs, block)
@@ -297,12 +302,21 @@ class TrainingLoop:
                     self._callbacks.on_test_batch_end(number, logs)
                 number += len(block)
                 self._requests.check()
+        self._unseen.discard("validation")
         return logs, model.data_results()
 
-    def _check_labels(self, block: list[Batch]) -> None:
-        """Refuses labels that would become one-hot vectors of zeros."""
+    def _check_data(self, block: list[Batch], where: str) -> None:
+        """Refuses labels that would become one-hot vectors of zeros; warns of samples that are not finite.
+
+        A layer may turn NaN into a number (relu makes it 0), so a finite loss proves nothing. One epoch is enough to see all samples.
+        """
         if not self.run.params.sanity_check:
             return
+        if where in self._unseen and not self.run.not_finite_reported:
+            found = not_finite(*block, allow_nan=self.run.built.data.allow_nan)
+            if found:
+                self.run.not_finite_reported = True
+                logger.warning(NOT_FINITE, where, found)
         if self.run.label_counts is None:
             model: Any = self.run.model
             first = block[0]

@@ -129,6 +129,8 @@ class TrainingRun:
     """All callbacks, Scena's own first."""
     label_counts: dict[str, int] | None = None
     """The number of classes of targets that a loss turns into one-hot vectors; None until the loss has been traced for that."""
+    not_finite_reported: bool = False
+    """Whether a warning has named a sample that is not finite; one is enough."""
     requested: set[str] = field(default_factory=set)
     """Pending requests of callbacks: "val", "lav", "checkpoint"."""
 

@@ -78,6 +78,31 @@ def test_numbers_that_are_not_finite_although_the_loss_is(
     assert warnings_of(caplog, tmp_path / "missing", gen__train_val__bad="nan") == []
 
 
+@pytest.mark.parametrize("where", ["training", "validation"])
+def test_numbers_that_are_not_finite_in_a_later_batch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    build, read = ToyGraph.build_graph, Halves.__getitem__
+    monkeypatch.setattr(
+        ToyGraph,
+        "build_graph",
+        lambda self, inputs, training=None: build(
+            self, {"x": ops.where(ops.isfinite(inputs["x"]), inputs["x"], 0.0)}, training=training
+        ),
+    )
+    spoilt = PipelineMode.TRAINING if where == "training" else PipelineMode.EVALUATION
+
+    def late(self: Halves, index: int) -> Sample:
+        sample = read(self, index)
+        if self.mode is spoilt and index == len(self) - 1:
+            return sample.new_inputs({"x": np.full(8, np.nan, "float32")})
+        return sample
+
+    monkeypatch.setattr(Halves, "__getitem__", late)
+    (found,) = warnings_of(caplog, tmp_path)
+    assert found.startswith(f"The {where} data is not finite: the input 'x' is nan at [0] in the sample with meta")
+
+
 def test_padding_that_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {
         "scenario": TaggingScenario,

@@ -14,6 +14,10 @@ from scena.user_code import user_line
 
 _LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
 _INDEX = re.compile(r"indices\[[\d,\s]*\] = (-?\d+) is not in \[0, (\d+)\)")
+NOT_FINITE = (
+    "The %s data is not finite: %s. That is fine only if the model handles missing values; if it does, declare "
+    "allow_nan = True in the data class."
+)
 # TensorFlow abbreviates paths in its message about a tensor that is not finite
 _LIBRARIES = re.compile(r"packages/|tensorflow/|/tensorflow|keras/src|scena/(model|training)/|lib/python")
 
@@ -26,7 +30,7 @@ def not_finite(*batches: Batch, allow_nan: bool = False) -> str:
     for batch in batches:
         found = []
         for part, name, array in _arrays(batch):
-            if array.dtype.kind != "f":
+            if array.dtype.kind != "f" or _is_sum_finite(array):
                 continue
             bad = np.isinf(array) if allow_nan and part == "input" else ~np.isfinite(array)
             if bad.any():
@@ -36,6 +40,12 @@ def not_finite(*batches: Batch, allow_nan: bool = False) -> str:
         if found:
             return "; ".join(found)
     return ""
+
+
+def _is_sum_finite(array: Any) -> bool:
+    """Much faster than to look at each number; False proves nothing, as a sum may overflow."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(array.sum()))
 
 
 def out_of_range(batch: Batch, value: int, count: int, labels: bool) -> str:

@@ -111,8 +111,10 @@ def mistakes(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.nd
                 for name, value in once.items()
                 if abs(value) > TINY and math.isclose(twice[name], 2 * value, rel_tol=1e-4)
             }
-            if not found:
-                found |= dict.fromkeys(_ratios(model, batch, outputs, once))
+        if not found:
+            for part in (2, 1):
+                with suppress(Exception):  # a measure may need more than one sample
+                    found |= found or dict.fromkeys(_ratios(model, batch, outputs, part))
     with suppress(Exception):
         found |= dict.fromkeys(_mixed_outputs(model, batch["inputs"]))
     with suppress(Exception):
@@ -120,28 +122,38 @@ def mistakes(model: Any, inputs: dict[str, np.ndarray], targets: dict[str, np.nd
     return list(found)
 
 
-def _ratios(model: Any, batch: Batch, outputs: dict[str, Any], whole: dict[str, float]) -> Iterator[str]:
-    """Metrics of a batch that are not the mean of those of its halves."""
+def _ratios(model: Any, batch: Batch, outputs: dict[str, Any], part: int) -> Iterator[str]:
+    """Metrics of a batch that are not the mean of those of its parts, of `part` samples each.
+
+    Those of two samples show a quotient of sums, those of one sample what compares samples with each other: an `argmax` over the batch.
+    """
     size = len(next(iter(batch["inputs"].values())))
-    half = size // 2
-    if size != 2 * half or any(tuple(value.shape[:1]) != (size,) for value in outputs.values()):
+    if size % part or size == part or any(tuple(value.shape[:1]) != (size,) for value in outputs.values()):
         return
-    first, second = (
+    whole = _numbers(model, batch, outputs, losses=False, means=True)
+    parts = [
         _numbers(
             model,
-            {part: {name: array[rows] for name, array in arrays.items()} for part, arrays in batch.items()},
+            {kind: {name: array[rows] for name, array in arrays.items()} for kind, arrays in batch.items()},
             {name: value[rows] for name, value in outputs.items()},
             losses=False,
+            means=True,
         )
-        for rows in (slice(half), slice(half, size))
-    )
-    for name, value in first.items():
-        mean = (value + second[name]) / 2
-        if math.isfinite(mean) and not math.isclose(mean, whole[name], rel_tol=1e-3, abs_tol=1e-6):
+        for rows in (slice(start, start + part) for start in range(0, size, part))
+    ]
+    for name, value in whole.items():
+        values = [numbers[name] for numbers in parts]
+        mean = sum(values) / len(values)
+        if math.isfinite(mean) and not math.isclose(mean, value, rel_tol=1e-3, abs_tol=1e-6):
+            of_parts = (
+                " and ".join(f"{one:.4g}" for one in values) + " for its halves"
+                if len(values) == 2
+                else (f"{mean:.4g} on average for each of them alone")
+            )
             yield (
-                f"{name!r} of a batch is not the mean over its samples ({whole[name]:.4g} for {size} samples, {value:.4g} and "
-                f"{second[name]:.4g} for its halves), so its average over batches depends on the batch size. Return a value for each "
-                "sample or a Keras metric with its arguments, or compute it in an evaluator."
+                f"{name!r} of a batch is not the mean over its samples ({value:.4g} for {size} samples, {of_parts}), so its average "
+                "over batches depends on the batch size. Return a value for each sample or a Keras metric with its arguments, or "
+                "compute it in an evaluator."
             )
 
 
@@ -183,15 +195,20 @@ def _odd_weights(model: Any, batch: Batch) -> Iterator[str]:
             yield f"All {len(values)} sample weights of {name!r} in the first batch are 0, so nothing is learned from it."
 
 
-def _numbers(model: Any, batch: Batch, outputs: dict[str, Any], *, losses: bool = True) -> dict[str, float]:
-    """Losses and metrics that are one number for the whole batch; those of Keras that are no means may well be sums."""
+def _numbers(
+    model: Any, batch: Batch, outputs: dict[str, Any], *, losses: bool = True, means: bool = False
+) -> dict[str, float]:
+    """Losses and metrics that are one number for the whole batch; those of Keras that are no means may well be sums.
+
+    `means`: the means of those that have more values, too.
+    """
     tensors = _tensors(batch)
     of_losses, metrics, updates = model.measures.compute(tensors["inputs"], tensors["targets"], outputs)
-    means = {name: value for name, (metric, value, *_) in updates.items() if isinstance(metric, keras.metrics.Mean)}
+    of_keras = {name: value for name, (metric, value, *_) in updates.items() if isinstance(metric, keras.metrics.Mean)}
     return {
-        name: float(value)
-        for name, value in {**(of_losses if losses else {}), **metrics, **means}.items()
-        if len(np.shape(value)) == 0
+        name: float(np.mean(keras.ops.convert_to_numpy(value)))
+        for name, value in {**(of_losses if losses else {}), **metrics, **of_keras}.items()
+        if means or len(np.shape(value)) == 0
     }
 
 

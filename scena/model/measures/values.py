@@ -73,6 +73,20 @@ def _zeros(value: Any) -> Any:
     return ops.zeros([size or 1 for size in value.shape], keras.backend.standardize_dtype(value.dtype))
 
 
+def check_shape(model: type[Overridable], name: str, value: Any) -> None:
+    """Refuses a loss or metric without a shape: TensorFlow's `==` gives one to tensors that cannot be compared.
+
+    Raises:
+        ModelError: names it.
+    """
+    shape = getattr(value, "shape", ())
+    if getattr(shape, "rank", 0) is None:
+        raise ModelError(
+            f"{model.__name__}: the loss or metric {name!r} has no known shape. It compares or combines tensors whose shapes do not fit, "
+            "such as one value for each sample and one for each class: check the axes."
+        )
+
+
 def named_values(model: type[Overridable], method: str, value: Any) -> dict[str, Any]:
     """The result of `loss` or `metrics` as a dict of tensors and updates of Keras metrics."""
     name = spelled(model, method)

@@ -20,7 +20,7 @@ from scena.data.pipeline import DataPipeline
 from scena.data.sample import Batch
 from scena.errors import ScenaError, TrainingError
 from scena.evaluation.lav import LAV
-from scena.model.measures.bad_data import check_labels, explaining_step, not_finite
+from scena.model.measures.bad_data import NOT_FINITE, check_labels, explaining_step, not_finite
 from scena.model.measures.batch_checks import FURTHER, mistakes, padding_effects
 from scena.model.measures.traced_checks import check_broadcasts
 from scena.model.state.randomness import global_seed_variables
@@ -38,10 +38,6 @@ BATCHES = 2
 SAMPLES = 8
 """Samples in each batch; batches have their full size where a step is compiled for each shape."""
 
-NOT_FINITE = (
-    "The %s data is not finite: %s. That is fine only if the model handles missing values; if it does, declare "
-    "allow_nan = True in the data class."
-)
 INITIAL_SHARE = 0.3
 """Moving averages that keep more than this of their initial values are worth a warning."""
 
@@ -63,7 +59,6 @@ class SanityCheck:
         self._callbacks = callbacks
         self._lav: Any = lav
         self._names: dict[str, set[str] | None] = {}
-        self._warned = False
 
     def run(self, first: Batch) -> None:
         """Checks all parts of the training; `first` is its first batch.
@@ -159,8 +154,8 @@ class SanityCheck:
     def _warn_of_not_finite(self, batch: Batch, where: str) -> None:
         """Once: what is missing in the training is missing in the validation, too."""
         found = not_finite(batch, allow_nan=self._run.built.data.allow_nan)
-        if found and not self._warned:
-            self._warned = True
+        if found and not self._run.not_finite_reported:
+            self._run.not_finite_reported = True
             logger.warning(NOT_FINITE, where, found)
 
     def _check_names(self) -> None:

@@ -90,6 +90,19 @@ def test_a_metric_that_is_no_mean_over_samples(metric: Function) -> None:
     assert "'metric' of a batch is not the mean over its samples (" in line and "in an evaluator" in line
 
 
+@pytest.mark.parametrize(
+    ("metric", "numbers"),
+    [
+        (lambda y, p: ops.abs(ops.expand_dims(y, -1) - p), "for its halves"),
+        (lambda y, p: ops.cast(ops.max(y) > 0.5, "float32"), "0.5 on average for each of them alone"),
+    ],
+    ids=["pairs", "maximum of the batch"],
+)
+def test_a_metric_that_compares_samples_with_each_other(metric: Function, numbers: str) -> None:
+    (line,) = found(metric=metric)
+    assert "'metric' of a batch is not the mean over its samples (" in line and numbers in line
+
+
 def test_weights_that_are_negative_or_all_zero() -> None:
     assert found(weights=lambda y: y - 0.5) == [
         "A sample weight of 'loss' is negative (-0.4): the training makes the loss of that sample larger."

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from scena import ModelBase
 from tests.model.test_training_model import NumberParams, Scale, Tensors, arrays, build, engine
@@ -36,6 +37,21 @@ def test_they_have_results_before_and_after_the_first_batch(eager: bool) -> None
     logs = engine(model, eager=eager).test(*arrays([0.5, 0.1, 0.4], [1, 0, 1]))  # outputs 1, 0.2, 0.8
     r2 = 1 - (0.2**2 + 0.2**2) / (2 / 3)
     assert logs == pytest.approx({"loss": 0.08 / 3 + 0.4, "f1": 1, "r2": r2, "auc": 1}, abs=1e-5)
+
+
+class Unfit(ModelBase[NumberParams]):
+    graph = Scale
+
+    def loss(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> Tensors:
+        return {"loss": keras.losses.mean_squared_error(targets["y"], outputs["out"])}
+
+    def metrics(self, inputs: Tensors, targets: Tensors, outputs: Tensors) -> dict[str, Any]:
+        return {"acc": ops.cast(targets["y"][:, 0] == ops.zeros(4), "float32")}
+
+
+def test_a_comparison_of_shapes_that_do_not_fit_is_named() -> None:
+    with pytest.raises(Exception, match="Unfit: the loss or metric 'acc' has no known shape"):
+        build(Unfit(NumberParams())).training_model()
 
 
 class Misspelt(ModelBase[NumberParams]):
