@@ -75,11 +75,11 @@ class Measures:
                 check_sample_weights(
                     type(self.model), weights, {**losses, **means}, updates, skipped=bool(self.skipped)
                 )
+                for name, value in {**losses, **means}.items():
+                    check_shape(type(self.model), name, value)
             except Exception as error:
                 failure.append(error)
                 raise
-            for name, value in {**losses, **means}.items():
-                check_shape(type(self.model), name, value)
             found[:] = [list(losses), list(means), updates]
             return {**losses, **means}
 

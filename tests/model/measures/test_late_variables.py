@@ -50,7 +50,7 @@ class Unfit(ModelBase[NumberParams]):
 
 
 def test_a_comparison_of_shapes_that_do_not_fit_is_named() -> None:
-    with pytest.raises(Exception, match="Unfit: the loss or metric 'acc' has no known shape"):
+    with pytest.raises(Exception, match="^Unfit: the loss or metric 'acc' has no known shape"):
         build(Unfit(NumberParams())).training_model()
 
 
