@@ -47,6 +47,8 @@ class StoredState(msgspec.Struct):
     """The identity of the run; empty if it had none."""
     code: dict[str, dict[str, str]] | None = None
     """Fingerprints of the code that wrote it."""
+    samples: dict[str, int] = {}
+    """How many samples training and validation had, where their sources know it."""
 
 
 def _read_1(data: dict[str, Any]) -> StoredState:

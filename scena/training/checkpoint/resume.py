@@ -142,10 +142,13 @@ class Resumption:
         if loaded is None:
             state.reset()
         else:
+            other_data = any(change.path.startswith("gen.") for change in self.changes)
+            if not other_data:
+                other_data = self._compare_samples(loaded.state.samples, state.sample_counts, loaded.step)
             state.restore(self._store(), loaded)
+            if other_data:
+                _fit_into_epoch(state.run)
         progress = state.run.progress
-        if loaded is not None and any(change.path.startswith("gen.") for change in self.changes):
-            _fit_into_epoch(state.run)
         if loaded is not None:
             logger.info(
                 "Resumed at epoch %d, step %d, from %s", progress.epoch + 1, progress.step, state.run.resumed_from
@@ -161,6 +164,21 @@ class Resumption:
                 **({"code": [str(change) for change in self.changed_code]} if self.changed_code else {}),
             }
         )
+
+    def _compare_samples(self, before: dict[str, int], now: dict[str, int], step: int) -> bool:
+        """Whether the same parameters now give another number of samples: warns of it, or raises if `strict`."""
+        differing = [
+            f"{count:,} samples for the {name} then, {now[name]:,} now"
+            for name, count in before.items()
+            if now.get(name, count) != count
+        ]
+        if not differing:
+            return False
+        text = f"The data has changed since {self._store().path(step)} was written: {', '.join(differing)}"
+        if self.strict:
+            raise CheckpointError(f"{text}. Restore the data of that time, or remove --strict.")
+        logger.warning("%s, so the run is not exact.", text)
+        return True
 
     def _record(self, entry: dict[str, Any]) -> None:
         """Stores the parameters, and appends an entry to the record of resumes."""

@@ -7,6 +7,7 @@ no layer.
 import logging
 import os
 import platform
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,13 @@ class TrainingState:
             self._restored = None
         self.writer.reserve({**read_variables(self._groups()), **self._of_layers()})
 
+    @cached_property
+    def sample_counts(self) -> dict[str, int]:
+        """How many samples training and validation have, where their sources know it."""
+        pipelines = {"training": self.run.train_data, "validation": self.run.val_data}
+        counts = {name: pipeline.samples_per_epoch() for name, pipeline in pipelines.items() if pipeline is not None}
+        return {name: count for name, count in counts.items() if count is not None}
+
     def save(self) -> None:
         """Takes a checkpoint; it is written in the background."""
         callbacks = {name: callback.state() for name, callback in self._own.items()}
@@ -85,6 +93,7 @@ class TrainingState:
             random=random_state(),
             environment=environment(),
             code=self.run.code,
+            samples=self.sample_counts,
             number=self._number + 1,
             run=self.store.run,
         )
