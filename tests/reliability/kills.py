@@ -32,6 +32,8 @@ class Kind:
     """One way to train: `command` is what is started first and after each kill."""
 
     backend = "tensorflow"
+    alone = True
+    """Whether a process that the command has started may be killed alone."""
 
     def command(self, folder: Path) -> list[str]:
         """Trains, or resumes if there is a run."""
@@ -99,6 +101,8 @@ class Experiment(Kind):
 class Tune(Kind):
     """A search over three learning rates, in two processes."""
 
+    alone = False  # a trial that is killed has failed: its parameters may need too much memory
+
     def command(self, folder: Path) -> list[str]:
         search = ["--search", "learning_rate.lr=0.01,0.02,0.03", "--sampler", "grid", "--cpus", "2"]
         return ["tune", SCENARIO, *search, "--output", str(folder / "out"), "--study", "s", *FLAGS]
@@ -164,7 +168,7 @@ class Killer:
             self.zygote.start(*command, log=log, environment=environment) for environment in self.kind.environment()
         ]
         last = 0.0
-        killed = after is not None and rng is not None and _kill_after(children, after, rng)
+        killed = after is not None and rng is not None and _kill_after(children, after, rng, self.kind.alone)
         others = {pid for child in children for pid in descendants(child.pid)}
         while any(child.is_alive() for child in children):
             others |= {pid for child in children for pid in descendants(child.pid)}
@@ -189,7 +193,7 @@ def differences(found: Any, expected: Any, where: str = "") -> list[str]:
     return [] if found == expected else [f"{where} is {found!r:.200}, not {expected!r:.200}"]
 
 
-def _kill_after(children: list[Child], seconds: float, rng: random.Random) -> bool:
+def _kill_after(children: list[Child], seconds: float, rng: random.Random, alone: bool) -> bool:
     """Kills some processes once all have used this much processor time; False if they ended before."""
     _until(
         lambda: (
@@ -201,7 +205,7 @@ def _kill_after(children: list[Child], seconds: float, rng: random.Random) -> bo
     if not alive:
         return False
     everybody = [*alive, *(pid for pid in alive for pid in descendants(pid))]
-    chosen = rng.choice([everybody, alive[:1], [rng.choice(everybody)]])
+    chosen = rng.choice([everybody, alive[:1], [rng.choice(everybody if alone else alive)]])
     for pid in chosen:
         try:
             os.kill(pid, signal.SIGKILL)
