@@ -129,6 +129,7 @@ class MeasuredSteps:
         return self._engine.evaluate(batch.inputs, batch.targets)
 
     def label_counts(self, batch: Batch, outputs: Arrays) -> dict[str, int]:
+        """The number of classes of each target that a loss turns into one-hot vectors; found with the first batch."""
         from scena.model.measures.traced_checks import label_counts_with
 
         if self._label_counts is None:

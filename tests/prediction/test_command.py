@@ -55,6 +55,20 @@ def test_a_file_that_cannot_be_written_is_named(exports: list[Path], capsys: pyt
         )
 
 
+def test_an_error_keeps_the_older_file_and_what_was_predicted_before_it(
+    exports: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.jsonl"
+    command = [*COMMAND, "--export_dir", str(exports[0]), "--out", str(out), "--pipeline.batch_size", "1"]
+    assert main([*command, "--data.count", "3"]) == 0
+    older = out.read_text()
+    assert main([*command, "--data.count", "9", "--data.bad", "shape"]) == 1  # of the sample 5
+    assert "out.jsonl.part" in capsys.readouterr().err and out.read_text() == older
+    before = (tmp_path / "out.jsonl.part").read_text()
+    assert main([*command, "--data.count", "9"]) == 0
+    assert before and out.read_text().startswith(before) and not (tmp_path / "out.jsonl.part").exists()
+
+
 def test_a_table(exports: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     flags = ["--data.count", "5", "--out", str(out), "--predict.include_targets"]

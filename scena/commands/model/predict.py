@@ -1,5 +1,7 @@
 """`scena predict MODEL… --data.…`: predict with one model, or let several vote."""
 
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from scena.display import counting, visible
 from scena.errors import ScenarioError
 from scena.params import Params, param
 from scena.prediction.params import PredictorParams
+
+logger = logging.getLogger(__name__)
 
 
 class PredictOptions(ModelsOptions):
@@ -86,9 +90,20 @@ def _writing(predictor: Any, out: Path | None, names: Sequence[str]) -> Iterator
     if str(out) == "-":
         yield kind(sys.stdout, names, one_class=one_class).write
         return
+    in_place = out.exists() and not (out.is_file() and os.access(out.parent, os.W_OK))  # a pipe, for example
+    written = out if in_place else out.with_name(f"{out.name}.part")
     try:
-        file = out.open("w", encoding="utf-8", newline="")
+        file = written.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise ScenarioError(f"Cannot write to --out {out}: {error.strerror or error}.") from error
-    with file:
-        yield kind(file, names, one_class=one_class).write
+    try:
+        with file:
+            yield kind(file, names, one_class=one_class).write
+    except BaseException:
+        if written.is_file() and not written.stat().st_size:
+            written.unlink()
+        elif not in_place:
+            logger.warning("What was predicted before the error is in %s.", written)
+        raise
+    if not in_place:
+        written.replace(out)

@@ -85,14 +85,23 @@ class ProgressDisplay(TrainerCallback):
 def _create_bar() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    class Values(TextColumn):
+        """The only column that gives way in a narrow terminal; on one line."""
+
+        def render(self, task: Any) -> Any:
+            text = super().render(task)
+            text.no_wrap, text.overflow = True, "ellipsis"
+            return text
 
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[values]}"),
+        BarColumn(bar_width=20, table_column=Column(no_wrap=True)),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        Values("{task.fields[values]}", table_column=Column()),
         TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
         console=Console(stderr=True),
         transient=True,
     )
