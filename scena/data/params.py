@@ -298,7 +298,8 @@ class DataPipelineParams(Params):
                 f"bucket_batch_sizes needs one size more than there are bucket_boundaries ({len(boundaries)}): the "
                 f"last one is for lengths from the last boundary on. Received: {sizes}"
             )
-        if (largest := max([self.batch_size, *sizes, *boundaries])) > LARGEST:
+        numbers = [number for number in (self.batch_size, *sizes, *boundaries) if isinstance(number, int)]
+        if (largest := max(numbers, default=0)) > LARGEST:
             raise ParamsError(f"batches and lengths are at most {LARGEST:,}. Received: {largest}")
         if self.max_skipped is not None and self.on_error != "skip":
             raise ParamsError(

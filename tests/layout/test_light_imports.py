@@ -100,7 +100,8 @@ def test_a_training_loads_little_beside_keras(keras: str) -> None:
         "scena.prediction.serving",
     ]
     assert not [name for name in seen["modules"] if name.startswith(tuple(late))]
-    assert seen["while Keras loads"] == [0, 0, 0], "the garbage collector ran while modules were loaded"
+    young, *older = seen["while Keras loads"]  # one may run before the import begins
+    assert young <= 1 and older == [0, 0], "the garbage collector ran while modules were loaded"
     assert seen["on"] and seen["still on"]
     assert seen["young"] < 50_000, "the next collection would look at everything that Keras has loaded"
     assert seen["objects"] < 50_000, (

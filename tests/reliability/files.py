@@ -25,7 +25,7 @@ from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import RecordSet
 from scena.data.records.schema import Schema
 from scena.data.records.writing import write_json, write_records
-from scena.data.sources.fold import read_folds, write_folds
+from scena.data.sources.fold import folds_digest, read_folds, write_folds
 from scena.data.stages.sample_cache import SampleWriter, StoredSamples, is_complete
 from scena.errors import DataError
 from scena.evaluation.dump import DumpWriter, read_dump
@@ -93,7 +93,9 @@ def write_all(folder: Path, seed: int) -> list[Kind]:
     for name, compression in (("plain", ""), ("gzip", "GZIP")):
         _records(folder / "records" / name, compression, rng, seed)
     (folder / "cv").mkdir()
-    digest = write_folds(folder / "cv/folds.json", rng.integers(0, 3, (40, 1)), {"folds": 3})
+    assigned = rng.integers(0, 3, (40, 1))
+    write_folds(folder / "cv/folds.json", assigned, {"folds": 3})
+    digest = folds_digest(assigned)
     ensemble = folder / "ensemble"
     ensemble.mkdir()
     for name in (f"a{seed}", f"b{seed}"):

@@ -43,6 +43,13 @@ class Channel:
         self._socket.settimeout(PATIENCE)
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
+    def close(self) -> None:
+        """Closes it; a report is then lost."""
+        self._lines.close()
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
     def report(self, epoch: int, value: float, key: str) -> bool:
         """Reports a value and its name; True if the trial should end. If the search is gone, the trial continues."""
         if self._socket is None:

@@ -59,6 +59,9 @@ class TrialReporter(MonitoredCallback):
     def restore(self, state: dict[str, Any]) -> None:
         self._validated = state.get("validated")
 
+    def release(self) -> None:
+        self.channel.close()
+
     def _named(self, logs: dict[str, float]) -> float | None:
         assert self.metric is not None
         if self.metric not in logs:
