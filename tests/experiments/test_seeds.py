@@ -149,12 +149,12 @@ def test_a_sheet_over_seeds_is_trained_and_grouped(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def _kill_often(command: str, folder: Path, finished: Path, kills: int = 3) -> int:
-    """Runs a command and kills it, with its trainings, at several moments; returns how often."""
+def _kill_often(command: str, folder: Path, finished: Path, seconds: float, kills: int = 3) -> int:
+    """Runs a command that takes so long, and kills it, with its trainings, at several moments; returns how often."""
     chance, killed = random.Random(7), 0
     for _ in range(2 * kills):
         process = start(command, folder)
-        until = time.monotonic() + chance.uniform(4, 30)
+        until = time.monotonic() + chance.uniform(0.2, 0.7) * seconds
         while process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
         if process.poll() is None:
@@ -175,8 +175,9 @@ def _fingerprints(folder: Path, depth: str) -> dict[str, Any]:
 def test_kills_of_a_training_over_seeds_change_nothing(tmp_path: Path) -> None:
     """SIGKILL at several moments; the table is that of scipy."""
     command = "train tests.toy --seeds 3 --trainer.epochs 4 --trainer.random_seed 5 --scheduler.cpus 2"
+    begun = time.monotonic()
     done = scena(f"{command} --trainer.output_dir one", tmp_path)
-    killed = _kill_often(f"{command} --trainer.output_dir two", tmp_path, tmp_path / "none")
+    killed = _kill_often(f"{command} --trainer.output_dir two", tmp_path, tmp_path / "none", time.monotonic() - begun)
     ended = scena(f"{command} --trainer.output_dir two", tmp_path)
     print(f"{killed} kills")
     one, two = (_fingerprints(tmp_path / name, "runs/*/history.csv") for name in ("one", "two"))
@@ -200,8 +201,9 @@ def test_kills_of_a_search_over_seeds_change_nothing(tmp_path: Path) -> None:
     command = (
         "tune tests.toy --search model.units=2,3 --sampler grid --direction max --trainer.epochs 3 --seeds 3 --cpus 2"
     )
+    begun = time.monotonic()
     done = scena(f"{command} --output one", tmp_path)
-    killed = _kill_often(f"{command} --output two", tmp_path, tmp_path / "two" / "plots")
+    killed = _kill_often(f"{command} --output two", tmp_path, tmp_path / "two" / "plots", time.monotonic() - begun)
     ended = scena(f"{command} --output two", tmp_path)
     print(f"{killed} kills")
     assert killed >= 2 and "2 complete" in ended.stderr

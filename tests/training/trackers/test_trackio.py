@@ -75,6 +75,9 @@ def send(python: Path, folder: Path) -> None:
 def rows(folder: Path, project: str = "digits") -> list[tuple[str, str, int, Any]]:
     """Run, key, step and value of everything in the database, in the order in which it came."""
     database = sqlite3.connect(folder / "trackio" / f"{project}.db")
+    if not database.execute("select 1 from sqlite_master where name = 'metrics'").fetchall():
+        database.close()
+        return []  # killed before trackio made its table
     found = database.execute("select run_id, step, metrics from metrics order by id").fetchall()
     database.close()
     return [(run, key, step, value) for run, step, text in found for key, value in json.loads(text).items()]
