@@ -66,6 +66,9 @@ def test_an_error_keeps_the_older_file_and_what_was_predicted_before_it(
     assert "out.jsonl.part" in capsys.readouterr().err and out.read_text() == older
     before = (tmp_path / "out.jsonl.part").read_text()
     assert main([*command, "--data.count", "9"]) == 0
+    (tmp_path / "link.jsonl").symlink_to(out)
+    assert main([*command[:-3], str(tmp_path / "link.jsonl"), *command[-2:], "--data.count", "9"]) == 0
+    assert (tmp_path / "link.jsonl").is_symlink()
     assert before and out.read_text().startswith(before) and not (tmp_path / "out.jsonl.part").exists()
 
 

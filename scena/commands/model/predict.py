@@ -90,7 +90,8 @@ def _writing(predictor: Any, out: Path | None, names: Sequence[str]) -> Iterator
     if str(out) == "-":
         yield kind(sys.stdout, names, one_class=one_class).write
         return
-    in_place = out.exists() and not (out.is_file() and os.access(out.parent, os.W_OK))  # a pipe, for example
+    # a pipe or a link, for example
+    in_place = out.is_symlink() or (out.exists() and not (out.is_file() and os.access(out.parent, os.W_OK)))
     written = out if in_place else out.with_name(f"{out.name}.part")
     try:
         file = written.open("w", encoding="utf-8", newline="")
@@ -100,10 +101,10 @@ def _writing(predictor: Any, out: Path | None, names: Sequence[str]) -> Iterator
         with file:
             yield kind(file, names, one_class=one_class).write
     except BaseException:
-        if written.is_file() and not written.stat().st_size:
-            written.unlink()
-        elif not in_place:
+        if not in_place and written.stat().st_size:
             logger.warning("What was predicted before the error is in %s.", written)
+        elif not in_place:
+            written.unlink()
         raise
     if not in_place:
         written.replace(out)
