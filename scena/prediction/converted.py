@@ -60,6 +60,8 @@ class ConvertedModel(msgspec.Struct):
     """What an input with a fixed size is padded with, if it is not 0."""
     one_by_one: bool = False
     """Whether it takes one sample at a time."""
+    call_size: int | None = None
+    """With how many samples in a call most were predicted per second, if that was measured."""
     model_prints: bool = False
     """Whether the scenario's model has print methods of its own, which need Keras."""
     versions: dict[str, str] = {}

@@ -24,7 +24,7 @@ from scena.data.stages.collate import Collator, split
 from scena.data.stages.mapping import MappingStep, apply_steps, read_only
 from scena.data.stages.rng import SampleRandom
 from scena.prediction.params import PredictorParams
-from scena.prediction.runtimes.base import UnbuiltModel
+from scena.prediction.runtimes.base import UnbuiltModel, joined
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-ENOUGH = 0.005
-"""Seconds after which what Python does for a group of batches takes little time in comparison."""
+ENOUGH = 0.02
+"""Seconds after which what Python does for a group of calls takes little time in comparison."""
 
 
 class Predictor:
@@ -65,8 +65,11 @@ class Predictor:
     @property
     def parallel_calls(self) -> int:
         """How many batches may be predicted at the same time; 1 if `predict_batch` is overridden."""
-        own = type(self).predict_batch is not Predictor.predict_batch
-        return 1 if own else getattr(self.engine, "parallel_calls", 1)
+        return 1 if self._overrides_batches else getattr(self.engine, "parallel_calls", 1)
+
+    @property
+    def _overrides_batches(self) -> bool:
+        return type(self).predict_batch is not Predictor.predict_batch
 
     @property
     def data(self) -> Any:
@@ -203,15 +206,17 @@ class Predictor:
 
     def _predicted_directly(self, samples: Sequence[Sample], number: int) -> Iterator[Sample]:
         direct, size = self._direct[self.mode], self.params.pipeline.batch_size
+        call = size if self._overrides_batches else max(size, getattr(self.engine, "call_size", None) or 1)
 
         def predicted(first: int, last: int) -> list[Sample]:
-            batches = direct.batches(samples[first:last], size, first)
-            outputs = [self.predict_batch(batch) for batch in batches]
-            return [sample for batch, output in zip(batches, outputs, strict=True) for sample in batch.samples(output)]
+            found: list[Sample] = []
+            for batch in direct.batches(samples[first:last], size, first):
+                found += batch.samples(joined([self.predict_batch(part) for part in batch.parts(call)]))
+            return found
 
         if number <= size:
             return chain.from_iterable(starmap(predicted, [(0, number)]))
-        return chain.from_iterable(self._in_order(*grouped(predicted, number, size, self.parallel_calls)))
+        return chain.from_iterable(self._in_order(*grouped(predicted, number, call, self.parallel_calls)))
 
     def _post_processed(self, samples: Iterator[Sample], mode: PipelineMode) -> Iterator[Sample]:
         direct = self._direct.get(mode) or self._direct.setdefault(
@@ -238,7 +243,7 @@ class Predictor:
             try:
                 for item in items:
                     waiting.append(_Task(item, executor.submit(predict, item)))
-                    if len(waiting) > calls:
+                    if len(waiting) > 2 * calls:  # enough for the others while this thread does a task
                         yield _oldest(waiting, predict, calls > 1)
                 while waiting:
                     yield _oldest(waiting, predict, calls > 1)
@@ -269,27 +274,32 @@ def _oldest(waiting: deque[_Task[T]], predict: Callable[[T], Iterable[Sample]], 
 def grouped(
     predict: Callable[[int, int], list[Sample]], number: int, size: int, threads: int
 ) -> tuple[Callable[[tuple[int, int]], list[Sample]], Iterator[tuple[int, int]]]:
-    """A function that predicts several batches of samples, and what it is called with: more batches each time as long as that takes less
-    than `ENOUGH` seconds, because a model leaves the caches cold for whatever Python does between two batches; fewer at the end, so that
-    no thread waits long for another.
+    """A function that predicts several calls of samples, and what it is called with: about `ENOUGH` seconds of them each time, because a
+    model leaves the caches cold for whatever Python does between two calls; fewer at the end, so that no thread waits long for another.
+
+    Args:
+        predict: predicts the samples between two positions.
+        number: how many samples there are.
+        size: of a call.
+        threads: how many of them predict at the same time.
     """
-    took = 0.0
+    fastest = float("inf")
 
     def predict_group(limits: tuple[int, int]) -> list[Sample]:
-        nonlocal took
+        nonlocal fastest
         started = time.perf_counter()
         found = predict(*limits)
-        took = max(took, time.perf_counter() - started)
+        fastest = min(fastest, (time.perf_counter() - started) / (limits[1] - limits[0]))
         return found
 
     def groups() -> Iterator[tuple[int, int]]:
-        first, batches = 0, 1
+        first = 0
         while first < number:
-            batches = min(batches, max(1, (number - first) // (4 * threads * size)))
-            last = min(first + batches * size, number)
+            enough = 1 if fastest == float("inf") else round(ENOUGH / fastest / size)
+            calls = max(1, min(enough, (number - first) // (2 * threads * size)))
+            last = min(first + calls * size, number)
             yield first, last
             first = last
-            batches += batches if took < ENOUGH else 0
 
     return predict_group, groups()
 
@@ -323,11 +333,11 @@ class DirectPath:
         self._local = threading.local()
 
     def batches(self, samples: Sequence[Sample], size: int, first: int = 0) -> list[Batch]:
-        """The samples as batches of this size. Without variable axes, which are padded batch by batch, they are stacked all at once."""
-        if self._collator.pads:
-            starts = range(0, len(samples), size)
-            return [self.batch(samples[start : start + size], first + start) for start in starts]
-        return self.batch(samples, first).parts(size)
+        """The samples as batches of this size where variable axes are padded, else as a single batch."""
+        if not self._collator.pads:
+            return [self.batch(samples, first)]
+        starts = range(0, len(samples), size)
+        return [self.batch(samples[start : start + size], first + start) for start in starts]
 
     @property
     def pre_processes(self) -> bool:

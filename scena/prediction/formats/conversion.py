@@ -15,6 +15,8 @@ from scena.params.declare import short_name
 from scena.prediction.converted import ConvertedModel, Described, note_converted, source_of
 from scena.prediction.formats.base import Arrays, ExportFormat, Run, difference
 from scena.prediction.params import ExportFormatParams
+from scena.prediction.runtimes.base import joined
+from scena.prediction.runtimes.call_size import MeasuredExport, fastest_call_size, runtime_of
 from scena.storage.checksums import add_checksums, tree_checksums
 from scena.storage.durable import put_in_place, sync_tree
 from scena.storage.run_layout import EXPORT_FILE
@@ -86,7 +88,11 @@ class Converter:
                 path.replace(target)
         done = Conversion(target, differences, tolerance, len(next(iter(inputs.values()))))
         if (self.directory / EXPORT_FILE).is_file():
-            note_converted(self.directory, name, self._record(form, graph_name, graph, done, files))
+            record = self._record(form, graph_name, graph, done, files)
+            note_converted(self.directory, name, record)
+            if graph_name == "default" and not form.one_by_one and (runtime := runtime_of(form.params)):
+                record.call_size = fastest_call_size(runtime.create(MeasuredExport(self.directory)), inputs)
+                note_converted(self.directory, name, record)
         return done
 
     def _record(
@@ -119,8 +125,8 @@ def compare(graph: keras.Model, converted: Run, inputs: Arrays, *, one_by_one: b
     chunks = (
         [{name: value[i : i + 1] for name, value in inputs.items()} for i in range(size)] if one_by_one else [inputs]
     )
-    wanted = _joined([_original(graph, chunk) for chunk in chunks])
-    received = _joined([converted(chunk) for chunk in chunks])
+    wanted = joined([_original(graph, chunk) for chunk in chunks])
+    received = joined([converted(chunk) for chunk in chunks])
     if set(wanted) != set(received):
         raise ConversionError(
             f"The converted model has the outputs {sorted(received)}; the original has {sorted(wanted)}."
@@ -131,7 +137,3 @@ def compare(graph: keras.Model, converted: Run, inputs: Arrays, *, one_by_one: b
 def _original(graph: keras.Model, inputs: Arrays) -> Arrays:
     outputs = graph({name: keras.ops.convert_to_tensor(value) for name, value in inputs.items()}, training=False)
     return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
-
-
-def _joined(outputs: list[Arrays]) -> Arrays:
-    return {name: np.concatenate([np.atleast_1d(output[name]) for output in outputs]) for name in outputs[0]}

@@ -40,6 +40,8 @@ class Runtime:
     """Whether predictions are printed by the scenario's model, which needs Keras; else by its data."""
     parallel_calls = 1
     """How many calls at the same time, each in a thread of its own, predict more samples per second than one after the other."""
+    call_size: int | None = None
+    """With how many samples in a call most are predicted per second; None: unknown. Larger batches are divided by the runtime."""
 
     def __init__(self, params: Any, export: Export) -> None:
         self.params = params
@@ -74,6 +76,13 @@ class KerasRuntime(Runtime):
 
     def build(self) -> "BuiltModel | None":
         return self.export.build()
+
+
+def joined(outputs: list[Arrays]) -> Arrays:
+    """The outputs of several calls as those of one."""
+    if len(outputs) == 1:
+        return outputs[0]
+    return {name: np.concatenate([output[name] for output in outputs]) for name in outputs[0]}
 
 
 class UnbuiltModel:

@@ -7,7 +7,7 @@ import numpy as np
 from scena.backends.quiet import silenced_unless_failing
 from scena.errors import DataError
 from scena.prediction.formats.litert import LiteRTModel
-from scena.prediction.runtimes.base import Arrays
+from scena.prediction.runtimes.base import Arrays, joined
 from scena.prediction.runtimes.parallel import Call, ParallelRuntime, exclusive
 
 
@@ -37,7 +37,7 @@ class LiteRTRuntime(ParallelRuntime):
             model({name: values[row : row + 1] for name, values in fitting.items()})
             for row in range(len(next(iter(fitting.values()))))
         ]
-        return {name: np.concatenate([row[name] for row in rows]) for name in outputs}
+        return {name: values for name, values in joined(rows).items() if name in outputs}
 
 
 def _fitting(name: str, value: np.ndarray, sizes: tuple[int, ...], padding: float) -> np.ndarray:

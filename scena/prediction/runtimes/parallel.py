@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from scena.prediction.runtimes.base import Arrays
+from scena.prediction.runtimes.base import Arrays, joined
 from scena.prediction.runtimes.converted import ConvertedRuntime
 
 Call = Callable[[Arrays], Arrays]
@@ -54,7 +55,23 @@ class ParallelRuntime(ConvertedRuntime):
         """
         raise NotImplementedError(f"{type(self).__name__} must open the model: override load(path, threads, calls).")
 
+    @property
+    def call_size(self) -> int | None:
+        return self.converted.call_size
+
     def predict(self, inputs: Arrays) -> Arrays:
+        size = len(next(iter(inputs.values())))
+        if self.call_size is None or size <= self.call_size:
+            return self._predict(inputs)
+        calls = -(-size // self.call_size)
+        limits = [size * number // calls for number in range(calls + 1)]
+        found = [
+            self._predict({name: values[first:last] for name, values in inputs.items()})
+            for first, last in pairwise(limits)
+        ]
+        return joined(found)
+
+    def _predict(self, inputs: Arrays) -> Arrays:
         if self._beside is self._alone:
             return self._alone(inputs)
         with self._lock:
