@@ -234,19 +234,32 @@ class Predictor:
             yield from (self._in_order if ahead else map)(predicted, map(own_memory, batches))
 
     def _in_order(self, predict: Callable[[T], Iterable[Sample]], items: Iterable[T]) -> Iterator[Iterable[Sample]]:
-        """What `predict` returns for each item, in their order. Other threads prepare answers while the caller uses one."""
+        """What `predict` returns for each item, in their order, also for those before an error. Other threads prepare answers while the
+        caller uses one.
+        """
         calls = self.parallel_calls
         runtime = self.built.runtime if isinstance(self.built, UnbuiltModel) and calls > 1 else None
         waiting: deque[_Task[T]] = deque()
         with runtime.many_calls() if runtime else nullcontext():
             executor = ThreadPoolExecutor(max(1, calls - 1), "scena-predict")
             try:
-                for item in items:
+                failure: Exception | None = None
+                source = iter(items)
+                while True:
+                    try:
+                        item = next(source)
+                    except StopIteration:
+                        break
+                    except Exception as error:
+                        failure = error
+                        break
                     waiting.append(_Task(item, executor.submit(predict, item)))
-                    if len(waiting) > 2 * calls:  # enough for the others while this thread does a task
+                    if len(waiting) > calls + 1:  # enough for the others while this thread does a task
                         yield _oldest(waiting, predict, calls > 1)
                 while waiting:
                     yield _oldest(waiting, predict, calls > 1)
+                if failure is not None:
+                    raise failure
             finally:
                 executor.shutdown(cancel_futures=True)
 

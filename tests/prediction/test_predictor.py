@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,6 +20,7 @@ from scena import (
     Sample,
     SequentialProcessorPipelineParams,
 )
+from scena.backends.tensorflow.engine import TensorFlowPredictor
 from scena.data.stages.collate import Collator
 from scena.errors import DataError
 from tests.evaluation.exporting import export
@@ -53,6 +55,24 @@ def test_all_ways_give_the_same_samples_in_order(texts: Path, batch_size: int) -
     assert [predictor.predict_sample(sequence(index)).outputs["rounded"] for index in range(10)] == [
         value for _, value in EXPECTED
     ]
+
+
+@pytest.mark.parametrize("layer", [None, "keras", "tensorflow"])
+def test_batches_are_predicted_at_the_same_time_unless_the_model_keeps_a_state(layer: str | None) -> None:
+    class Noise(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seed = keras.random.SeedGenerator(1)
+
+        def call(self, x: Any) -> Any:
+            if layer is None:
+                return x
+            return x + (keras.random.normal((1, 4), seed=self.seed) if layer == "keras" else tf.random.normal((1, 4)))
+
+    x = keras.Input((4,), name="x")
+    engine = TensorFlowPredictor(keras.Model({"x": x}, {"y": Noise()(x)}), {"x": ArraySpec((4,), "float32")})
+    assert engine.parallel_calls == (3 if layer is None else 1)
+    assert engine.predict({"x": np.zeros((2, 4), "float32")})["y"].shape == (2, 4)
 
 
 def test_a_predicted_sample_has_inputs_outputs_meta_and_targets_on_request(texts: Path) -> None:
@@ -94,7 +114,7 @@ def test_prediction_is_lazy_and_needs_constant_memory(texts: Path) -> None:
     assert Texts.given == 0
     for _ in range(8):
         next(predicted)
-    assert Texts.given <= 16
+    assert Texts.given <= 32
     predicted.close()  # type: ignore[attr-defined]
 
 

@@ -6,15 +6,21 @@ The number of steps in a block never changes results: one step and many run the 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 from scena.backends.base import Arrays, Engine, PredictionEngine, Specs
 from scena.errors import ModelError
 from scena.model.building import keras_dtype
+
+READERS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VarIsInitializedOp", "LookupTableFindV2", "Assert",
+           "PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case"}  # fmt: skip
+"""Operations that TensorFlow calls stateful and that change nothing. Bodies of loops and of functions are looked at by themselves."""
 
 
 class TensorFlowEngine(Engine):
@@ -118,13 +124,28 @@ class TensorFlowPredictor(PredictionEngine):
         def call(inputs: Any) -> Any:
             return model(inputs, training=False)
 
-        self._call = call if eager else tf.function(call, input_signature=[_signature(input_specs)])
-        if not tf.config.list_logical_devices("GPU"):  # where two calls would need twice the memory
-            self.parallel_calls = 2
+        self._call: Any = call if eager else tf.function(call, input_signature=[_signature(input_specs)])
+        self._eager = eager
+
+    @cached_property
+    def parallel_calls(self) -> int:  # type: ignore[override]
+        """One, where several would need more memory (GPU) or change each other's state; else three: while one makes its batch, the others
+        keep the cores busy.
+        """
+        alone = self._eager or tf.config.list_logical_devices("GPU") or _has_state(self._call.get_concrete_function())
+        return 1 if alone else 3
 
     def predict(self, inputs: Arrays) -> Arrays:
         outputs = self._call({name: tf.convert_to_tensor(value) for name, value in inputs.items()})
         return {name: np.asarray(value) for name, value in outputs.items()}
+
+
+def _has_state(function: Any) -> bool:
+    """Whether a compiled function writes variables, draws random numbers or calls Python: its results depend on the order of calls."""
+    graph = function.graph.as_graph_def()
+    nodes = [*graph.node, *(node for part in graph.library.function for node in part.node_def)]
+    definitions = (op_def_registry.get(name) for name in {node.op for node in nodes} - READERS)
+    return any(found is not None and found.is_stateful for found in definitions)
 
 
 def block_signature(input_specs: Specs, target_specs: Specs) -> dict[str, dict[str, tf.TensorSpec]]:

@@ -40,8 +40,6 @@ class Runtime:
     """Whether predictions are printed by the scenario's model, which needs Keras; else by its data."""
     parallel_calls = 1
     """How many calls at the same time, each in a thread of its own, predict more samples per second than one after the other."""
-    call_size: int | None = None
-    """With how many samples in a call most are predicted per second; None: unknown. Larger batches are divided by the runtime."""
 
     def __init__(self, params: Any, export: Export) -> None:
         self.params = params
@@ -54,6 +52,11 @@ class Runtime:
     def outputs(self) -> dict[str, ArraySpec]:
         """The outputs by name, for the pages of a service; default: unknown."""
         return {}
+
+    @property
+    def call_size(self) -> int | None:
+        """With how many samples in a call most are predicted per second; None: unknown. Larger batches are divided by the runtime."""
+        return None
 
     def predict(self, inputs: Arrays) -> Arrays:
         """The named outputs of one batch."""

@@ -6,7 +6,6 @@ A large call does not fit the caches of a core; a small one spends its time on b
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +65,7 @@ def fastest_call_size(runtime: "ParallelRuntime", inputs: Arrays) -> int | None:
             batch = {name: _repeated(value, size) for name, value in inputs.items()}
 
             def one_thread(_: int) -> None:
-                for _ in repeat(None, calls):
+                for _ in range(calls):
                     runtime.predict(batch)
 
             started = time.perf_counter()
@@ -80,7 +79,7 @@ def fastest_call_size(runtime: "ParallelRuntime", inputs: Arrays) -> int | None:
                 break
             calls[size] = max(1, min(SAMPLES // size, round(SLOWEST / taken)))
         # in turns, so that another program on this machine slows all of them down
-        found = {size: math.inf for size in calls}
+        found = dict.fromkeys(calls, math.inf)
         for _ in range(ROUNDS):
             for size, count in calls.items():
                 found[size] = min(found[size], seconds(size, count) / size)

@@ -16,6 +16,7 @@ from scena.data.sample import Sample
 from scena.prediction.class_names import has_one_class, with_class_names
 from scena.prediction.params import ServeParams
 from scena.prediction.predictor import Predictor
+from scena.prediction.runtimes.parallel import available_cores
 from scena.prediction.serving.access import OPEN, is_allowed, read_tokens
 from scena.prediction.serving.answers import RefusedError, answer_of, refusal
 from scena.prediction.serving.asgi import DisconnectedError, Receive, Request, Response, Scope, Send, TooLargeError
@@ -68,7 +69,7 @@ class Service:
             max_delay=params.max_delay / 1000,
             max_queue=params.max_queue,
             observe=self.batches.observe,
-            threads=getattr(predictor, "parallel_calls", 1),
+            threads=min(getattr(predictor, "parallel_calls", 1), available_cores()),
         )
         waiting = Gauge("scena_waiting_samples", "Samples in the queue", registry=self.registry)
         waiting.set_function(lambda: self.batcher.waiting)
