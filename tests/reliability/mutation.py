@@ -3,8 +3,8 @@
 `python -m tests.reliability.mutation --count 1000 --out mutants.jsonl` samples mutants of `TARGETS` (`mutants.py` makes them) and runs, for
 each, the tests that call the changed function, the fastest first, until one fails. All of that happens in forked copies of one
 process that has collected the tests. A limit of processor time ends mutants that never stop; one that waits without working is
-ended after a while that only passes when this process runs, too. Results go to a file, line by line: the same command continues,
-and `--report` prints the survivors that `EQUIVALENT` does not explain. Code that runs only in other processes is not changed.
+ended after a while that only passes when this process runs, too. Results go to a file, line by line: the same command continues, `--again`
+tries the survivors once more, and `--report` prints those that `EQUIVALENT` does not explain. Code that runs only in other processes is not changed.
 """
 
 import argparse
@@ -94,9 +94,13 @@ class Campaign:
         mutants = [mutant for path in self.paths for mutant in mutants_of(path)]
         reached = [mutant for mutant in mutants if self.map.tests_of(mutant.function)]
         print(f"{len(mutants)} mutants, {len(mutants) - len(reached)} in functions that no test calls here", flush=True)
-        done = {result["mutant"] for result in self._results()}
-        for mutant in random.Random(self.options.seed).sample(mutants, min(self.options.count, len(mutants))):
-            if mutant.name not in done:
+        results = {result["mutant"]: result["result"] for result in self._results()}
+        chosen = random.Random(self.options.seed).sample(mutants, min(self.options.count, len(mutants)))
+        if self.options.again:
+            alive = {name for name, result in results.items() if not result.startswith("killed")}
+            chosen, results = [mutant for mutant in mutants if mutant.name in alive], {}
+        for mutant in chosen:
+            if mutant.name not in results:
                 self._note(mutant, self._try(mutant))
         return True
 
@@ -256,6 +260,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("build/mutants.jsonl"))
     parser.add_argument("--only", nargs="*", help="files or folders to change")
     parser.add_argument("--tests", nargs="*", help="tests to run")
+    parser.add_argument("--again", action="store_true", help="try those that survived once more, with tests of today")
     parser.add_argument("--report", action="store_true", help="print the results that are there")
     options = parser.parse_args()
     if not options.report:
