@@ -32,6 +32,8 @@ class Mutant(NamedTuple):
     line: int
     what: str
     function: Key
+    idle: bool = False
+    """Whether it changes nothing: another docstring, or `None` for a constant that counts as false, too, and has mutants of its own."""
 
     @property
     def name(self) -> str:
@@ -43,13 +45,14 @@ class _Change(NamedTuple):
     what: str
     apply: Callable[[], None]
     function: Key
+    idle: bool
 
 
 def mutants_of(path: Path) -> list[Mutant]:
     """All mutants of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return [
-        Mutant(str(path), number, change.line, change.what, change.function)
+        Mutant(str(path), number, change.line, change.what, change.function, change.idle)
         for number, change in enumerate(_changes(tree, str(path)))
     ]
 
@@ -96,8 +99,14 @@ def _changes(tree: ast.Module, path: str) -> Iterator[_Change]:
         for position, statement in enumerate(function.body):
             if position == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 continue  # the docstring
+            false = {
+                node.lineno
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and not node.value.value
+            }
             for line, what, apply in _of_child(function.body, position, statement):
-                yield _Change(line, what, apply, key)
+                idle = _is_text(statement) or (what == "returns None" and line in false)
+                yield _Change(line, what, apply, key, idle)
 
 
 def _functions(node: Any, prefix: str) -> Iterator[tuple[Any, str]]:

@@ -184,11 +184,16 @@ class CheckpointMachine(Machine):
     @precondition(lambda self: set(self.there) - self.damaged)
     @rule(data=st.data(), name=st.sampled_from([STATE_FILE, TENSORS_FILE]), place=st.floats(0, 1, exclude_max=True))
     def damage(self, data: st.DataObject, name: str, place: float) -> None:
-        """A bit flips in a checkpoint, which is never loaded again."""
+        """A bit flips in a checkpoint, which is never loaded again. In the name of its run it would become that of another run, which is not
+        removed either.
+        """
         step = data.draw(st.sampled_from(sorted(set(self.there) - self.damaged)))
         path = self.store.path(step) / name
         content = bytearray(path.read_bytes())
+        named = content.count(RUN.encode())
         content[int(place * len(content))] ^= 4
+        if content.count(RUN.encode()) < named:
+            return
         path.write_bytes(content)
         self.damaged.add(step)
 
