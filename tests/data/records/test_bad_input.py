@@ -248,6 +248,29 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(
         files.RecordFile(path)[0]
 
 
+def test_a_dense_block_behind_other_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_ALWAYS", 1 << 20)
+    noise = np.random.default_rng(0).bytes(300_000)  # fills the first block
+    with ShardWriter(tmp_path / "zeros.tfrecord", compression="GZIP") as writer:
+        writer.write(noise)
+        writer.write(bytes(3 << 20))
+    file = files.RecordFile(tmp_path / "zeros.tfrecord")
+    assert file[0] == noise
+    with pytest.raises(DataError, match=r"it unpacks to more than 200 times its size, .* at byte"):
+        file[1]
+
+
+def test_a_dense_file_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ShardWriter(tmp_path / "zeros.tfrecord", compression="GZIP") as writer:
+        writer.write(bytes((1 << 20) - 16))
+    file = files.RecordFile(tmp_path / "zeros.tfrecord")
+    monkeypatch.setattr(files, "_ALWAYS", 1 << 20)
+    assert [len(record) for record in file] == [(1 << 20) - 16]
+    monkeypatch.setattr(files, "_ALWAYS", (1 << 20) - 1)
+    with pytest.raises(DataError, match="it unpacks to more than 200 times its size"):
+        list(file)
+
+
 def test_a_table_without_a_header_does_not_lose_its_first_image(tmp_path: Path) -> None:
     root = class_folders(tmp_path / "flowers", {"daisy": 2, "rose": 2})
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.jpg"))

@@ -1,12 +1,21 @@
 """`scena records`: writing, describing, verifying and salvaging from the command line."""
 
+import io
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from scena.commands.main import main
+from scena.data.records.describe import collect_info, describe_records, records_sheet
+from scena.data.records.leaf import Leaf
 from scena.data.records.record_set import RecordSet
+from scena.data.records.schema import Schema
+from scena.data.records.writing import write_records
+from scena.errors import DataError
 from tests.data.image.pictures import class_folders
 
 
@@ -36,6 +45,65 @@ def test_write_then_info(flowers: Path, tmp_path: Path, capsys: pytest.CaptureFi
         assert image.width > 300
     assert main(arguments.split()) == 1
     assert "exists already" in capsys.readouterr().err
+
+
+def test_info_describes_splits_classes_images_and_schema(flowers: Path, tmp_path: Path) -> None:
+    arguments = f"records write --images {flowers} --output {tmp_path} --name set --max_edge 32"
+    assert main(arguments.split()) == 0
+    folder = tmp_path / "set"
+    info = json.loads((folder / "info.json").read_text())
+    mean, std = (" ".join(f"{value:.4f}" for value in info["statistics"][key]) for key in ("mean", "std"))
+    sizes = {
+        split: (folder / f"{split}-00000-of-00001.tfrecord").stat().st_size for split in ("test", "train", "validation")
+    }
+    assert describe_records(folder).splitlines() == [
+        str(folder),
+        f"  test: 2 records in 1 files, {sizes['test'] / 1000:.1f} kB",
+        f"  train: 16 records in 1 files, {sizes['train'] / 1000:.1f} kB",
+        f"  validation: 2 records in 1 files, {sizes['validation'] / 1000:.1f} kB",
+        "2 classes:       train  validation        test",
+        "  daisy              8           1           1",
+        "  rose               8           1           1",
+        "sizes: height 21 to 21, width 32 to 32",
+        f"channels of train: mean {mean}, std {std}",
+        "changed: 20 scaled",
+        "skipped: 1 files (named in info.json)",
+        "schema:",
+        "  image: string, scalar",
+        "  label: int64, scalar",
+        "  height: int64, scalar",
+        "  width: int64, scalar",
+        "  name: string, scalar",
+    ]
+    counted = collect_info(folder, ["daisy", "rose"])
+    assert counted is not None
+    for key in ("classes", "splits", "sizes"):
+        assert counted[key] == info[key]
+    (folder / "schema.json").unlink()
+    (folder / "train-00000-of-00001.tfrecord.index").unlink()
+    lines = describe_records(folder / "train-00000-of-00001.tfrecord").splitlines()
+    size = f"{sizes['train'] / 1000:.1f} kB"
+    assert lines[1] == f"  train-00000-of-00001.tfrecord: 16 records in 1 files, {size}, no index"
+    assert "schema (inferred from the first records):" in lines
+
+
+@pytest.mark.parametrize("name", ["image", "image/encoded", "img", "x", "grey"])
+def test_a_contact_sheet_shows_the_image_under_any_usual_name(name: str, tmp_path: Path) -> None:
+    grey = np.full((6, 6), 100, np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(grey).save(file, "PNG")
+    array = name == "grey"
+    leaf = Leaf(name, "uint8", (6, 6)) if array else Leaf(name, "string", ())
+    value: Any = {"label": 1, name: grey if array else file.getvalue()}
+    write_records([value], Schema({"label": Leaf("label", "int64", ()), name: leaf}), tmp_path)
+    sheet = records_sheet(tmp_path)
+    assert sheet.getpixel((50, 50)) == (100, 100, 100)
+
+
+def test_a_contact_sheet_needs_images(tmp_path: Path) -> None:
+    write_records([{"n": 1}], Schema({"n": Leaf("n", "int64", ())}), tmp_path)
+    with pytest.raises(DataError, match=r"The records hold no image; .* They hold:\nn: int64, scalar"):
+        records_sheet(tmp_path)
 
 
 def test_the_spellings_of_the_classification_api(flowers: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from PIL import Image
 
 from scena.commands.main import main
 from scena.data import DataError, PipelineMode, Sample
-from scena.data.generator import SequenceGenerator
+from scena.data.generator import IterableGenerator, SequenceGenerator
 from scena.data.image.augment.processor import decode_image
 from scena.data.records.convert import write_source
 from scena.data.records.record_set import RecordSet
@@ -52,6 +52,13 @@ def test_grid_jobs_convert_a_shard_each(tmp_path: Path) -> None:
     records = RecordSet(tmp_path, "test")
     labels = load_digits("digits", "test")[1]
     assert [records[i]["label"] for i in range(len(records))] == labels.tolist()
+
+
+def test_grid_jobs_convert_a_source_without_random_access(tmp_path: Path) -> None:
+    source = IterableGenerator([Sample({"x": i}) for i in range(8)], PipelineMode.TRAINING)
+    counts = [write_source(source, tmp_path, split="train", shard=(job, 3)) for job in range(3)]
+    assert counts == [3, 3, 2]
+    assert [record["inputs"]["x"] for record in RecordSet(tmp_path)] == list(range(8))
 
 
 def test_the_generators_of_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,15 @@
-"""Features with one value are read from their bytes; everything else, and everything odd, by protobuf."""
+"""Features with one value are read from their bytes; everything else, and everything odd, by protobuf. Schemas give values back as they
+were."""
+
+import json
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from scena.data.records.example import (
+    _message_classes,
     before_bytes,
     check_example,
     decode_example,
@@ -13,8 +18,8 @@ from scena.data.records.example import (
     only_integer,
     parse_example,
 )
-from scena.data.records.leaf import Leaf
-from scena.data.records.schema import Schema
+from scena.data.records.leaf import AnyRankLeaf, Leaf, SparseLeaf, SparseValue
+from scena.data.records.schema import DatasetLeaf, Schema
 from scena.errors import DataError
 
 INTEGERS = [0, 1, 127, 128, 300, 2**31, 2**63 - 1, -1, -128, -(2**63)]
@@ -82,3 +87,154 @@ def test_odd_encodings_and_wrong_kinds_in_a_schema() -> None:
         schema.decode(broken)
     with pytest.raises(DataError, match=r"is not a tf\.train\.Example"):
         check_example(broken)
+
+
+def test_the_description_of_examples_is_that_of_tensorflow() -> None:
+    example = tf.train.Example()
+    for name, member, value in (("b", "bytes_list", b"x"), ("f", "float_list", 0.5), ("i", "int64_list", -3)):
+        getattr(example.features.feature[name], member).value.append(value)
+    kind, _ = _message_classes(encoded_features=False)
+    found = kind.FromString(example.SerializeToString())
+    assert {name: feature.WhichOneof("kind") for name, feature in found.features.feature.items()} == {
+        "b": "bytes_list",
+        "f": "float_list",
+        "i": "int64_list",
+    }
+    assert found.SerializeToString(deterministic=True) == example.SerializeToString(deterministic=True)
+
+
+def test_all_features_of_an_example_by_name() -> None:
+    example = tf.train.Example()
+    example.features.feature["texts"].bytes_list.value.extend([b"a", b""])
+    example.features.feature["floats"].float_list.value.extend([0.5, -1])
+    example.features.feature["integers"].int64_list.value.extend([7, -1])
+    example.features.feature["nothing"].SetInParent()
+    found = decode_example(example.SerializeToString())
+    assert list(found) == ["floats", "integers", "nothing", "texts"]
+    assert (found["texts"], found["nothing"]) == ([b"a", b""], [])
+    for name, dtype, values in (("floats", np.float32, [0.5, -1]), ("integers", np.int64, [7, -1])):
+        array = found[name]
+        assert isinstance(array, np.ndarray) and array.dtype == dtype and array.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "kind"),
+    [
+        ("int64", -(2**63), int),
+        ("int32", -5, np.int32),
+        ("uint8", 200, np.uint8),
+        ("bool", True, np.bool_),
+        ("uint64", 2**64 - 1, np.uint64),
+        ("float16", 0.5, np.float16),
+        ("float32", 1.5, np.float32),
+        ("float64", 0.1, np.float64),
+        ("string", b"text", bytes),
+    ],
+)
+def test_a_scalar_keeps_its_value_and_its_type(dtype: str, value: Any, kind: type) -> None:
+    schema = Schema({"v": Leaf("v", dtype, ())})
+    found = schema.decode(schema.encode({"v": value}))["v"]
+    assert type(found) is kind and found == value
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("string", b"ab"), ("int64", 7)])
+def test_one_value_is_no_vector(dtype: str, value: Any) -> None:
+    message = r"The shape of 'v' differs from the schema\. Expected: \(2,\)\. Received: \(\)\."
+    with pytest.raises(DataError, match=message):
+        Schema({"v": Leaf("v", dtype, (2,))}).encode({"v": value})
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+EVERY_KIND = Schema(
+    {
+        "point": Point(Leaf("point/x", "int64", ()), (Leaf("point/y/0", "float32", (0, 2)),)),
+        "list": [Leaf("list/0", "string", (), python="str")],
+        "ragged": Leaf("ragged", "int64", (None,), ragged_rank=2),
+        "sparse": SparseLeaf("sparse", "float32", (None, 4)),
+        "sparse_any": SparseLeaf("sparse_any", "float32", None),
+        "any": AnyRankLeaf("any", "float32"),
+        "windows": DatasetLeaf("windows", Schema({"n": Leaf("n", "int64", ())})),
+        "perhaps": Leaf("perhaps", "int64", (None,), optional=True),
+    }
+)
+
+
+def test_every_kind_of_structure_comes_back_with_the_stored_schema() -> None:
+    stored = Schema.from_json(json.loads(json.dumps(EVERY_KIND.to_json())))
+    assert stored == EVERY_KIND
+    assert str(stored).splitlines() == [
+        "point/x: int64, scalar",
+        "point/y/0: float32, 0 × 2",
+        "list/0: string, scalar",
+        "ragged: int64, ?, 2 ragged",
+        "sparse: float32, ? × 4, sparse",
+        "sparse_any: float32, any shape, sparse",
+        "any: float32, any shape",
+        "windows: data set of",
+        "  n: int64, scalar",
+        "perhaps: int64, ?, may be missing",
+    ]
+    sparse = SparseValue(np.array([[0, 3], [1, 0]]), np.array([0.5, 2], np.float32), np.array([2, 4]))
+    value = {
+        "point": Point(-7, (np.zeros((0, 2), np.float32),)),
+        "list": ["süß"],
+        "ragged": (np.arange(5), [[0, 2, 3], [0, 1, 1, 5]]),
+        "sparse": sparse,
+        "sparse_any": sparse,
+        "any": np.ones((2, 1, 3), np.float32),
+        "windows": [{"n": 1}, {"n": 2}, {"n": 3}],
+        "perhaps": [4, 5],
+    }
+    found = stored.decode(EVERY_KIND.encode(value))
+    assert type(found["point"]).__name__ == "Point" and found["point"].x == -7
+    assert found["point"].y[0].shape == (0, 2) and isinstance(found["point"].y, tuple)
+    assert found["list"] == ["süß"]
+    assert [[row.tolist() for row in rows] for rows in found["ragged"]] == [[[0], []], [[1, 2, 3, 4]]]
+    for name in ("sparse", "sparse_any"):
+        for again, array in zip(found[name], sparse, strict=True):
+            np.testing.assert_array_equal(again, array)
+    np.testing.assert_array_equal(found["any"], value["any"])
+    assert found["windows"] == value["windows"]
+    assert found["perhaps"].tolist() == [4, 5]
+
+
+def test_what_a_schema_file_holds() -> None:
+    schema = Schema(
+        (
+            Point(Leaf("0/x", "int64", ()), Leaf("0/y", "string", (None,), optional=True)),
+            Leaf("1", "float32", (None,), ragged_rank=1),
+        )
+    )
+    x = {"kind": "tensor", "key": "0/x", "dtype": "int64", "shape": [], "stored": "int64"}
+    y = {"kind": "tensor", "key": "0/y", "dtype": "string", "shape": [None], "stored": "bytes", "optional": True}
+    point = {"kind": "named tuple", "name": "Point", "fields": ["x", "y"], "items": [x, y]}
+    ragged = {"kind": "ragged", "key": "1", "dtype": "float32", "shape": [None], "stored": "raw", "ragged_rank": 1}
+    assert schema.to_json() == {
+        "format": "scena-records",
+        "version": 1,
+        "interleaved": False,
+        "structure": {"kind": "tuple", "items": [point, ragged]},
+    }
+
+
+def test_a_missing_optional_feature_is_empty() -> None:
+    leaves = {"x": Leaf("x", "float32", (None,), optional=True), "y": Leaf("y", "uint8", (None, None), optional=True)}
+    found = Schema.from_json(Schema(leaves).to_json()).decode(encode_example({"n": 1}))
+    assert {name: (array.dtype.name, array.size) for name, array in found.items()} == {
+        "x": ("float32", 0),
+        "y": ("uint8", 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "received"),
+    [({"x": 1}, r"\['x'\]"), ({"x": 1, "y": 2, "z": 3}, r"\['x', 'y', 'z'\]"), ([1, 2], "list")],
+)
+def test_a_value_has_the_keys_of_its_schema(value: Any, received: str) -> None:
+    schema = Schema({"x": Leaf("x", "int64", ()), "y": Leaf("y", "int64", ())})
+    with pytest.raises(DataError, match=rf"Expected the keys \['x', 'y'\] at the top\. Received: {received}\."):
+        schema.encode(value)

@@ -1,12 +1,15 @@
-"""Record files: equal to TensorFlow's, checked, reached by index, and salvaged after damage."""
+"""Record files: equal to TensorFlow's, checked, reached by index, verified, and salvaged after damage."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from scena.data.records.example import encode_example
 from scena.data.records.files import RecordFile, index_path
-from scena.data.records.framing import Damage, RecordError, salvage
+from scena.data.records.framing import Damage, RecordError, frame, salvage
+from scena.data.records.verify import verify_file
 from scena.data.records.writing import COMPRESSIONS, ShardWriter
 from scena.errors import DataError
 
@@ -123,3 +126,63 @@ def test_a_wrong_compression_and_a_missing_file(tmp_path: Path) -> None:
         ShardWriter(tmp_path / "a", "LZ4")
     with pytest.raises(DataError, match="cannot be read: No such file"):
         RecordFile(tmp_path / "a")
+
+
+def test_the_index_of_an_older_file_still_fits(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tfrecord", records=[b"x" * 100, b"y" * 50])
+    mark_and_checksum = 213473150955901983
+    assert np.load(index_path(path)).tolist() == [[0, 0], [116, 0], [182, mark_and_checksum]]
+
+
+def test_a_record_with_a_damaged_length_is_read_where_an_index_gives_its_end(tmp_path: Path) -> None:
+    records = [b"x" * 100, b"y" * 100, b"z" * 100]
+    path = written(tmp_path / "a.tfrecord", records=records)
+    data = bytearray(path.read_bytes())
+    data[116] ^= 1
+    path.write_bytes(data)
+    file = RecordFile(path)
+    assert [file[i] for i in range(3)] == records
+    with pytest.raises(RecordError, match=r"the checksum of its length is wrong\) at byte 116"):
+        list(file)
+
+
+def test_data_that_resembles_a_record_is_not_salvaged_as_one(tmp_path: Path) -> None:
+    before, data, after = frame(b"no record")
+    resembling = before[:8] + bytes(4) + data + after  # all but the checksum of the length
+    path = written(tmp_path / "a.tfrecord", records=[b"x" + resembling, b"z" * 100])
+    contents = bytearray(path.read_bytes())
+    contents[12] ^= 1
+    found = list(salvage(bytes(contents), "a"))
+    assert [part for part in found if isinstance(part, bytes)] == [b"z" * 100]
+
+
+def test_verifying_names_each_record_that_is_no_example(tmp_path: Path) -> None:
+    example = encode_example({"y": 1})
+    whole = len(example) + 16
+    path = written(tmp_path / "a.tfrecord", records=[b"none", example, b"none", example])
+    found = verify_file(path)
+    assert (found.sound, found.records, found.size) == (False, 2, 0)
+    assert [(damage.offset, damage.end) for damage in found.damages] == [(0, 20), (20 + whole, 40 + whole)]
+    assert found.damages[0].reason.startswith(
+        "its checksum is right, but a record of 4 bytes is not a tf.train.Example: "
+    )
+    frames = verify_file(path, examples=False)
+    assert (frames.sound, frames.records, frames.size) == (True, 4, path.stat().st_size)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_file_and_its_index_are_on_the_disk_before_they_have_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
+) -> None:
+    synced = {}
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        fsync(descriptor)
+        state = os.fstat(descriptor)
+        synced[state.st_ino] = state.st_size
+
+    monkeypatch.setattr(os, "fsync", noted)
+    path = written(tmp_path / "a.tfrecord", compression)
+    for file in (path, index_path(path)):
+        assert synced[file.stat().st_ino] == file.stat().st_size

@@ -101,6 +101,32 @@ def test_images_that_were_arrays_are_arrays_again(tmp_path: Path) -> None:
     assert isinstance(encoded[0].inputs["image"], bytes)
 
 
+RGB = np.random.default_rng(0).integers(0, 255, (6, 7, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets"),
+    [
+        ({"image": RGB, "mask": RGB[..., 0]}, {"label": 1}),
+        ({"image": RGB}, {"label": 1, "box": np.arange(4)}),
+        ({"image": np.concatenate([RGB, RGB[..., :1]], -1)}, {"label": 1}),
+        ({"image": RGB / 255}, {"label": 1}),
+        ({"image": b"\xff\xd8", "name": "text"}, {"label": 1}),
+    ],
+    ids=["more inputs", "more targets", "four channels", "floats", "bytes and text"],
+)
+def test_what_is_more_than_an_image_and_its_class_is_kept(
+    inputs: dict[str, Any], targets: dict[str, Any], tmp_path: Path
+) -> None:
+    write_source(SequenceGenerator([Sample(inputs, targets)], TRAINING), tmp_path, split="train")
+    found = RecordsParams(records=str(tmp_path), split="train").create(TRAINING)[0]
+    for part, again in ((inputs, found.inputs), (targets, found.targets)):
+        assert part.keys() == again.keys()
+        for name, value in part.items():
+            assert np.asarray(again[name]).dtype == np.asarray(value).dtype
+            np.testing.assert_array_equal(again[name], value)
+
+
 def test_one_file_of_records_is_trained_and_validated_on(tmp_path: Path) -> None:
     root = class_folders(tmp_path / "flowers", {"daisy": 20, "rose": 20})
     write_source(ImageFilesParams(images=root, split="all").create(TRAINING), tmp_path / "set", split="train", shards=2)
