@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scena.params import Params, ParamsError, param, parse, parse_options
+from scena.params import Params, ParamsError, param, parse, parse_options, take_part
+from scena.params.cli.command_line import refuse_unknown
 from tests.params.trees import CNN, MLP, Augment, Crop, Every, ExponentialDecay, Mode, Root, Wide, parsed, trainer
 
 VALUES = [
@@ -23,6 +24,7 @@ VALUES = [
     ("--trainer.shapes [1,2] [3,4]", "shapes", [[1, 2], [3, 4]]),
     ("--trainer.shapes [[1,2],[]]", "shapes", [[1, 2], []]),
     ("--trainer.shapes", "shapes", []),
+    ("--trainer.shapes []", "shapes", []),
     ("--trainer.tag 5", "tag", 5),
     ("--trainer.tag 5.5", "tag", 5.5),
     ("--trainer.tag -1e-3", "tag", -1e-3),
@@ -47,8 +49,10 @@ VALUES = [
     ("--trainer.force_eager False", "force_eager", False),
     ("--trainer.force_eager yes", "force_eager", True),
     ("--data.dataset mnist", "source.dataset", "mnist"),
+    ("--data.lists [a,b]", "source.lists", [Path("a"), Path("b")]),
     ("--data.weights b=2 c=1e-1", "scenario.data.weights", {"b": 2.0, "c": 0.1}),
     ("--data.weights", "scenario.data.weights", {}),
+    ('--data.weights {"b":2.5}', "scenario.data.weights", {"b": 2.5}),
     ("--data.weights.b 2", "scenario.data.weights", {"a": 1.0, "b": 2.0}),
     ("--learning_rate 0.0001", "learning_rate.lr", 0.0001),
     ("--learning_rate.lr 1e-4", "learning_rate.lr", 0.0001),
@@ -97,6 +101,31 @@ def test_a_flag_sets_a_value(words: str, path: str, expected: object) -> None:
     value: object = trainer(*words.split())
     for name in path.split("."):
         value = value[name] if isinstance(value, dict) else getattr(value, name)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+class Types(Params):
+    count: int | str = param(0)
+    text: str = param("")
+    pair: tuple[int, str | None] = param((0, ""))
+    columns: list = param([])  # type: ignore[type-arg]
+    groups: list[list[str]] = param([])
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "expected"),
+    [
+        ("--count 5", "count", 5),
+        ("--count five", "count", "five"),
+        ('--text "5"', "text", '"5"'),  # nothing but text fits, so the quotes are part of it
+        ("--pair 1 None", "pair", (1, None)),
+        ("--columns 1 a", "columns", [1, "a"]),
+        ('--groups ["a,b"] c', "groups", [["a,b"], ["c"]]),
+    ],
+)
+def test_a_type_decides_what_a_word_means(words: str, name: str, expected: object) -> None:
+    value = getattr(parse(Types(), words.split()).params, name)
     assert value == expected
     assert type(value) is type(expected)
 
@@ -183,3 +212,66 @@ def test_wrong_options(words: str, message: str) -> None:
 
 def test_options_leave_help_to_parse() -> None:
     assert parse_options(Options, ["--export_dir", "a", "-h"])[1] == ["-h"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("True", True), ("yes", True), ("on", True), ("1", True), ("False", False), ("no", False), ("off", False), ("0", False)],
+)  # fmt: skip
+def test_an_option_takes_only_the_words_it_needs(word: str, expected: bool) -> None:
+    options, rest = parse_options(Options, ["--run_eagerly", word, "other", "--dump", "to", "more"])
+    assert (options.run_eagerly, options.dump) == (expected, Path("to"))
+    assert rest == ["other", "more"]
+
+
+class Copy(Params):
+    source: Path = param(required=True, positional="SOURCE", help="what to copy")
+    target: Path = param(required=True, positional="TARGET", help="where to")
+    force: bool = param(False)
+
+
+@pytest.mark.parametrize("words", ["a b", "a b --force", "a --force b", "--force a b"])
+def test_arguments_keep_their_order_wherever_the_options_stand(words: str) -> None:
+    options, rest = parse_options(Copy, words.split())
+    assert (options.source, options.target, rest) == (Path("a"), Path("b"), [])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("here", "unexpected 'here': scena devices"),
+        ("here there", "unexpected 'here': scena devices"),
+        ("--dump_tp x", "--dump_tp does not exist; did you mean --dump?"),  # not --dump_to, which help does not show
+        ("--wrong", "--wrong does not exist; see --help"),
+    ],
+)
+def test_a_command_without_flags_refuses_what_is_no_option(words: str, message: str) -> None:
+    with pytest.raises(ParamsError) as caught:
+        refuse_unknown(words.split(), Options, "scena devices")
+    assert str(caught.value) == message
+
+
+class Limits(Options):
+    limit: int = param(0)
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("--dmup", "--dump"),
+        ("--dump_tp", "--dump"),
+        ("--limt", "--limit"),
+        ("--lv.limit", "--lav.limit"),  # a name with a dot is a parameter
+    ],
+)
+def test_an_unknown_flag_may_mean_an_option_of_the_command(flag: str, meant: str) -> None:
+    with pytest.raises(ParamsError) as caught:
+        parse(Root(), [flag, "1"], options=Limits)
+    assert str(caught.value) == f"{flag} does not exist; did you mean {meant}?"
+
+
+def test_a_command_line_is_divided_by_the_part_that_its_flags_are_of() -> None:
+    words = "run --lr 1 --early-stopping A --early_stopping.mode=max --early-stopping.n 2 3 --early 4 -h"
+    own, rest = take_part("early_stopping", words.split())
+    assert " ".join(own) == "--early-stopping A --early_stopping.mode=max --early-stopping.n 2 3"
+    assert " ".join(rest) == "run --lr 1 --early 4 -h"

@@ -1,15 +1,18 @@
 """Completion of flags and values: the suggestions, and a real bash and zsh that ask for them."""
 
+import functools
+import io
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import argcomplete
 import pytest
 
 from scena.params import Params, flag_completions, param
-from scena.params.cli.completion import FILES, shell_code
+from scena.params.cli.completion import FILES, complete, shell_code
 from tests.params.trees import Root
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +46,9 @@ def suggested(line: str, beginning: str = "") -> list[str]:
         ("--export_dir", "", [FILES]),
         ("--trainer.epochs", "", []),
         ("--", "--exp", ["--export_dir"]),
+        ("", "--con", ["--config", "--config_set"]),
+        ("--config x", "--con", ["--config_set"]),
+        ("", "--he", ["--help"]),
         ("--data.processors Crop", "A", ["Augment"]),
         ("--wrong 3 --model.graph X", "--trainer.ep", ["--trainer.epochs"]),
         ("", "--n_ep", []),
@@ -56,6 +62,45 @@ def test_after_a_bool_both_a_value_and_a_flag_may_come() -> None:
     found = suggested("--trainer.force_eager")
     assert found[:2] == ["True", "False"]
     assert "--model.graph" in found
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What the shell gets; argcomplete would write it to a descriptor that the shell has opened, and end this process."""
+    output = io.StringIO()
+    answer = functools.partialmethod(argcomplete.CompletionFinder.__call__, exit_method=sys.exit, output_stream=output)
+    monkeypatch.setattr(argcomplete.CompletionFinder, "__call__", answer)
+    monkeypatch.setattr(argcomplete.CompletionFinder, "_init_debug_stream", lambda self: None)
+    monkeypatch.setattr(argcomplete.io, "debug_stream", io.StringIO())
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    monkeypatch.setenv("_ARGCOMPLETE_IFS", "\n")
+    return output
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "beginning", "expected"),
+    [
+        ("prog ", [], "", ["train", "resume"]),
+        ("prog train --model.gr", ["train"], "--model.gr", ["--model.graph", "--model.graph.filters", "--model.graph.dense"]),
+        ("prog train --model.graph M", ["train", "--model.graph"], "M", ["MLP "]),
+        ("prog train --model.graph=M", ["train", "--model.graph"], "M", ["--model.graph=MLP "]),
+        ("prog train --data.heads a=W", ["train", "--data.heads"], "a=W", []),
+    ],
+)  # fmt: skip
+def test_the_shell_gets_what_fits_the_word_at_the_cursor(
+    line: str, before: list[str], beginning: str, expected: list[str],
+    answered: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def suggest(words: list[str], typed: str) -> list[str]:
+        assert (words, typed) == (before, beginning)
+        return flag_completions(Root(), words[1:], typed) if words else ["train", "resume"]
+
+    monkeypatch.setenv("COMP_LINE", line)
+    monkeypatch.setenv("COMP_POINT", str(len(line)))
+    with pytest.raises(SystemExit) as caught:
+        complete(suggest)
+    assert caught.value.code == 0
+    assert answered.getvalue().split("\n") == (expected or [""])
 
 
 PROGRAM = """

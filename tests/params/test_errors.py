@@ -2,8 +2,8 @@
 
 import pytest
 
-from scena.params import ParamsError, parse
-from tests.params.trees import Root, error
+from scena.params import Params, ParamsError, param, parse
+from tests.params.trees import BatchParams, Root, error
 
 MESSAGES = [
     (
@@ -122,6 +122,30 @@ MESSAGES = [
 @pytest.mark.parametrize(("words", "message"), MESSAGES, ids=[words for words, _ in MESSAGES])
 def test_wrong_words(words: str, message: str) -> None:
     assert error(*words.split()) == message
+
+
+class Streams(Params):
+    train: BatchParams = param()
+    val: BatchParams = param()
+    lav: BatchParams = param()
+
+
+class MoreStreams(Streams):
+    test: BatchParams = param()
+
+
+@pytest.mark.parametrize(
+    ("default", "flag", "meant"),
+    [
+        (Streams(), "--batch_size", "--train.batch_size or --val.batch_size or --lav.batch_size"),
+        (Streams(), "--tran.batchsize", "--train.batch_size or --val.batch_size"),  # the closest ones only
+        (MoreStreams(), "--tran.batch_size", "--train.batch_size or --val.batch_size"),
+    ],
+)
+def test_a_few_similar_names_are_suggested(default: Params, flag: str, meant: str) -> None:
+    with pytest.raises(ParamsError) as caught:
+        parse(default, [flag, "3"])
+    assert str(caught.value) == f"{flag} does not exist; did you mean {meant}?"
 
 
 def test_something_required_is_missing() -> None:

@@ -2,14 +2,18 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
-from scena.params import Params, param, parse
-from tests.params.trees import Root
+from scena.params import Params, param, parse, root_of
+from scena.params.cli.command_line import current_tree
+from scena.params.cli.help import help_text
+from tests.params.trees import CNN, Root
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 ROOT = Path(__file__).parents[2]
@@ -66,6 +70,106 @@ def test_one_flag_chooses_the_class_of_objects_that_share_a_name(capsys: pytest.
     assert "{Lists,Folders}" in text
     chosen = parse(SharedName(), ["--train", "Folders", "--train.size", "2"]).params
     assert isinstance(chosen.files, Folders) and chosen.batches.size == 2
+
+
+def help_of(default: Params, capsys: pytest.CaptureFixture[str], *words: str, **details: Any) -> str:
+    with pytest.raises(SystemExit):
+        parse(default, [*words, "--help"], **details)
+    return capsys.readouterr().out
+
+
+class Types(Params):
+    sizes: tuple[int, ...] = param((), help="any number")
+    mixed: list[int | str] = param([], help="numbers and texts")
+    layers: list[Literal["all"] | int] = param([], help="some or all")
+    columns: list = param([], help="whatever you like")  # type: ignore[type-arg]
+
+
+def test_placeholders_show_the_types_of_values(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(Types(), capsys)
+    for line in ("--sizes [INT ...]", "--mixed [INT|TEXT ...]", "--layers [{all}|INT ...]", "--columns [VALUE ...]"):
+        assert f"  {line} " in text
+
+
+def test_an_empty_list_of_objects_is_called_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(Root(), capsys, "--data.processors")
+    assert "the steps, in order (set: empty, by the command line)" in text
+
+
+def test_parameters_at_the_root_have_a_group_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(Batches(), capsys)
+    assert "\nparameters:\n  How batches are made.\n\n  --size INT " in text
+
+
+class Copy(Params):
+    source: Path = param(required=True, positional="SOURCE", help="what to copy")
+    quality: Literal["good", "best"] = param("good", positional="QUALITY", help="how well")
+
+
+def test_arguments_of_a_command_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(Batches(), capsys, options=Copy)
+    lines = [line.split(maxsplit=1) for line in text.partition("arguments:\n")[2].splitlines()[:2]]
+    assert lines == [["SOURCE", "what to copy"], ["QUALITY", "how well (good, best)"]]
+
+
+class OneEngine(Params):
+    engine: str = param("python", choices=["python"], plugin="EngineOfNobody", help="what makes the batches")
+
+
+class TwoEngines(Params):
+    engine: str = param("python", choices=["python", "other"], plugin="EngineOfNobody", help="what makes the batches")
+
+
+def test_what_plugins_may_add_to_is_shown_once_there_is_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--engine" not in help_of(OneEngine(), capsys)
+    assert "--engine {python,other}" in help_of(TwoEngines(), capsys)
+
+
+class Stream(Params):
+    batch_size: int = param(8, common=True, help="samples of a batch")
+    limit: int = param(0, help="how many of them")
+
+
+def test_what_many_users_set_stands_first_where_there_is_much(capsys: pytest.CaptureFixture[str]) -> None:
+    def common(count: int) -> list[str]:
+        parts = {f"graph{number}": CNN() for number in range(count)}
+        text = help_of(root_of(train=Stream(), val=Stream(), **parts), capsys)
+        return [word for word in text.partition("most used:")[2].partition("options:")[0].split() if word[:2] == "--"]
+
+    assert common(2) == []
+    assert common(20) == ["--train.batch_size"]
+
+
+def test_the_description_is_folded_and_its_examples_are_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    path = f"/data/{'x' * 60}"
+    description = (
+        f"Trains a network on\nimages or\ntables; --resume-from-checkpoint {path}\nresumes.\n\nExamples:\n  a\n  b"
+    )
+    lines = help_of(Batches(), capsys, description=description).splitlines()
+    assert lines[1:10] == [
+        "",
+        "Trains a network on images or tables;",
+        "--resume-from-checkpoint",
+        path,
+        "resumes.",
+        "",
+        "Examples:",
+        "  a",
+        "  b",
+    ]
+
+
+def test_a_terminal_shows_defaults_in_a_dim_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    reader, writer = pty.openpty()
+    with os.fdopen(reader), os.fdopen(writer, "w") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        text = help_text(current_tree(Batches(), []), usage="x")
+    assert re.search(r"\x1b\[2(;\d+)*mdefault: 8\x1b\[0m", text)
 
 
 @pytest.mark.parametrize(
