@@ -84,7 +84,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
         ("prog train --model.gr", ["train"], "--model.gr", ["--model.graph", "--model.graph.filters", "--model.graph.dense"]),
         ("prog train --model.graph M", ["train", "--model.graph"], "M", ["MLP "]),
         ("prog train --model.graph=M", ["train", "--model.graph"], "M", ["--model.graph=MLP "]),
-        ("prog train --data.heads a=W", ["train", "--data.heads"], "a=W", []),
+        ("prog train --trainer.note a=b", ["train", "--trainer.note"], "a=b", []),
     ],
 )  # fmt: skip
 def test_the_shell_gets_what_fits_the_word_at_the_cursor(
