@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
 
 from scena.data.records.example import (
     _message_classes,
@@ -100,6 +101,7 @@ def test_the_description_of_examples_is_that_of_tensorflow() -> None:
         "f": "float_list",
         "i": "int64_list",
     }
+    assert text_format.MessageToString(found) == text_format.MessageToString(example)
     assert found.SerializeToString(deterministic=True) == example.SerializeToString(deterministic=True)
 
 
