@@ -129,6 +129,8 @@ def test_folds_depend_on_seed_and_values_only() -> None:
 def test_as_many_groups_as_folds_fill_each_fold() -> None:
     groups = ["a"] * 50 + ["b"] * 2 + ["c"] * 2 + ["d"]
     assert sizes(assign_folds(55, 4, [0], groups=groups)) == [1, 2, 2, 50]
+    strata = [0, 1, 0, 1, 0, 1, 1, 1, 0]  # by its classes the last group would join another one
+    assert sizes(assign_folds(9, 3, [0], strata, groups=list("abcbacccc"))) == [2, 2, 5]
 
 
 def test_too_few_samples_members_or_groups_are_refused() -> None:

@@ -60,6 +60,16 @@ class NumberStream(DataGenerator[NumberStreamParams]):
             yield toy_sample(index)
 
 
+class DrawnStreamParams(DataGeneratorParams, builds=":DrawnStream"):
+    """A stream that draws its samples at random."""
+
+
+class DrawnStream(DataGenerator[DrawnStreamParams]):
+    def generate(self, rng: np.random.Generator) -> Iterator[Sample]:
+        for _ in range(23):
+            yield toy_sample(int(rng.integers(1000)))
+
+
 class LinesParams(DataProcessorParams, builds=":Lines"):
     """Turns the line of a list file into a sample."""
 
@@ -113,6 +123,25 @@ class Sum(GeneratingDataProcessor[SumParams]):
 
     def restore(self, state: float) -> None:
         self.total = state
+
+
+class WalkParams(DataProcessorParams, builds=":Walk"):
+    """Adds the sum of the steps it took at random; its state can be restored."""
+
+
+class Walk(GeneratingDataProcessor[WalkParams]):
+    place = 0.0
+
+    def generate(self, samples: Iterable[Sample], rng: np.random.Generator) -> Iterator[Sample]:
+        for sample in samples:
+            self.place += float(rng.random())
+            yield sample.new_inputs({"x": sample.inputs["x"] + np.float32(self.place)})
+
+    def state(self) -> float:
+        return self.place
+
+    def restore(self, state: float) -> None:
+        self.place = state
 
 
 class FaultParams(DataProcessorParams, builds=":Fault"):

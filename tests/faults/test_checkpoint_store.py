@@ -12,6 +12,8 @@ import pytest
 from scena.storage.tensor_file import TensorBuffer, read_tensors
 from scena.training.checkpoint.format import FORMAT, StoredState
 from scena.training.checkpoint.store import CheckpointStore, CheckpointWriter
+from tests.reliability.disk import write
+from tests.storage.lazy_disk import LazyDisk
 
 FIXTURES = Path(__file__).with_name("formats")
 
@@ -93,6 +95,97 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
         assert (found[name].dtype, found[name].shape, found[name].tobytes()) == (
             array.dtype, array.shape, np.ascontiguousarray(array).tobytes(),
         )  # fmt: skip
+
+
+def test_large_tensors_come_back_whole(tmp_path: Path) -> None:
+    """They are copied in chunks, by two threads."""
+    arrays = {
+        "large": np.arange(5 << 20, dtype="float32"),
+        "small": np.arange(3),
+        "wide": np.ones((3, 1 << 20), "float16"),
+    }
+    buffer = TensorBuffer()
+    buffer.fill(arrays)
+    buffer.write(tmp_path / "file")
+    found = read_tensors(tmp_path / "file")
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("name", ["x" * length for length in range(1, 9)])
+def test_tensors_start_where_they_can_be_mapped_into_memory(tmp_path: Path, name: str) -> None:
+    buffer = TensorBuffer()
+    buffer.fill({name: np.arange(3)})
+    buffer.write(tmp_path / "file")
+    mapped = np.memmap(tmp_path / "file", np.uint8)
+    start = 8 + int(mapped[:8].view("<u8")[0])
+    assert start % 8 == 0 and mapped[start:].view("int64").tolist() == [0, 1, 2]
+
+
+def test_a_directory_that_is_not_there_yet_holds_no_checkpoints(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "none")
+    store.clean()
+    assert store.steps() == [] and store.load_latest() is None and store.last_good() == "There is no checkpoint yet."
+
+
+def test_a_power_cut_leaves_whole_checkpoints(tmp_path: Path) -> None:
+    """At whatever moment: those that can be seen can be read, and the last one that was promised to be there is."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    store = CheckpointStore(folder / "checkpoint")
+    promised: list[tuple[int, int]] = []
+    with LazyDisk(folder) as disk:
+        for number in range(1, 5):
+            put(store, number, number)
+            promised.append((len(disk.moments), number))
+        for time, moment in enumerate(disk.moments):
+            write(moment, tmp_path / str(time))
+            left = CheckpointStore(tmp_path / str(time) / "checkpoint")
+            left.clean()
+            assert [left.load(step).step for step in left.steps()] == left.steps()
+            assert max(left.steps(), default=0) >= max((step for end, step in promised if end <= time + 1), default=0)
+
+
+def test_checkpoints_after_the_one_that_is_resumed_stay_away(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Also after a power cut; the log says what becomes of them."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    store = CheckpointStore(folder, keep=3)
+    for number in (1, 2, 3):
+        put(store, number, number)
+    with LazyDisk(folder) as disk:
+        store.discard_after(1)
+        assert CheckpointStore(disk.cut_power(tmp_path / "left")).steps() == store.steps() == [1]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The checkpoint of step {step} is set aside; it is removed with the next checkpoint." for step in (2, 3)
+    ]
+    put(store, 4, 2)
+    assert sorted(path.name for path in folder.iterdir()) == ["1", "4"]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_reported_and_the_next_one_is_tried(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    (tmp_path / "20").mkdir()
+    (tmp_path / "20" / "notes.txt").write_text("mine")
+    writer = CheckpointWriter(store := CheckpointStore(tmp_path))
+
+    def accompany(aside: Path) -> None:
+        (aside / "best").mkdir()
+        (aside / "best" / "model.keras").write_text("the best so far")
+
+    for step in (10, 20, 30, 40):
+        writer.save(step, lambda: {"model/0": np.ones(3)}, StoredState(FORMAT, {}, {}, [], {}), accompany)
+        writer.wait()
+        assert (writer.failure is not None) == (step == 20)
+    writer.close()
+    assert store.steps() == [30, 40]
+    assert (store.path(40) / "best" / "model.keras").read_text() == "the best so far"
+    failed, again = (record.getMessage() for record in caplog.records)
+    assert failed.startswith(f"Cannot write the checkpoint {tmp_path / '20'}: it exists already")
+    assert failed.endswith("The training continues; the next checkpoint is written when it is due.")
+    assert again == f"Checkpoints can be written again: {tmp_path / '30'}"
 
 
 def test_the_training_goes_on_while_a_checkpoint_is_written(tmp_path: Path) -> None:

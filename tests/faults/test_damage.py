@@ -24,6 +24,7 @@ from scena.scenario.stored import read_description
 from scena.storage.checksums import (
     DamagedFileError,
     add_checksums,
+    forget,
     seal_tree,
     tree_checksums,
     verify,
@@ -141,6 +142,17 @@ def test_a_crash_between_a_file_and_its_checksum_is_no_damage(tmp_path: Path, mo
         verify(path)
 
 
+def test_a_file_that_is_forgotten_is_missed_by_nobody(tmp_path: Path) -> None:
+    for name in ("history.csv", "trainer_params.json"):
+        write_checked(tmp_path / name, name)
+    forget(tmp_path / "history.csv")
+    verify_tree(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [MANIFEST, "trainer_params.json"]
+    forget(tmp_path / "trainer_params.json")
+    forget(tmp_path / "trainer_params.json")
+    assert not os.listdir(tmp_path)
+
+
 def _crash_at(place: Path) -> Any:
     from scena.storage.durable import write_file
 
@@ -165,6 +177,10 @@ def test_what_people_edit_is_read_with_a_warning(tmp_path: Path, caplog: pytest.
     (tmp_path / "history.csv").write_text("epoch,loss\n1,0.4\n")
     assert read_history(tmp_path) == [{"epoch": 1.0, "loss": 0.4}]
     assert "history.csv is not as Scena wrote it" in caplog.text
+    caplog.clear()
+    (tmp_path / MANIFEST).write_text("{")  # a damaged manifest checks nothing, and keeps nobody from reading
+    assert read_history(tmp_path) == [{"epoch": 1.0, "loss": 0.4}]
+    assert f"{tmp_path / MANIFEST} cannot be read" in caplog.text
 
 
 def test_the_json_beside_records(tmp_path: Path, caplog: pytest.LogCaptureFixture, rng: random.Random) -> None:

@@ -1,15 +1,17 @@
 """Declaring parameters: records, defaults, generics, text annotations, what a class builds."""
 
 import copy
+import importlib
 import pickle
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
-from scena.params import Params, ParamsError, build, param, to_raw
+from scena.params import Params, ParamsError, build, check, param, short_name, to_raw
 from scena.params.annotations import type_argument
-from scena.params.declare import complete_repr
+from scena.params.declare import FlagValue, complete_repr
 from tests.params import text_annotations
 from tests.params.trees import CNN, MLP, BackendParams, ModelParams, TrainerParams
 
@@ -118,6 +120,25 @@ def test_text_annotations_inside_a_function() -> None:
     assert build({"locals": [{"x": 5}]}, User).locals == [Local(x=5)]
 
 
+def test_a_class_may_hold_one_that_is_defined_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "class Holder(Params):\n    part: 'Part'\n\nclass Part(Params):\n    x: int = 1\n"
+    (tmp_path / "defined_below.py").write_text(f"from scena.params import Params\n\n{text}")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("defined_below")
+    assert module.Holder().part == module.Part()
+    assert check(module.Holder()).part.x == 1
+
+
+def test_class_variables_are_no_parameters() -> None:
+    class Counted(Params):
+        size: int = 1
+        total: ClassVar[int] = 3
+        text: "ClassVar[int]" = 4
+
+    assert list(Counted.__params__) == ["size"]
+    assert (Counted.total, Counted.text) == (3, 4)
+
+
 def test_a_name_that_cannot_be_resolved_is_explained() -> None:
     class Wrong(Params):
         x: "Nowhere" = param(None)  # type: ignore[name-defined]  # noqa: F821
@@ -167,6 +188,17 @@ def test_arguments_are_followed_through_bases_that_swap_them() -> None:
         pass
 
     assert Turned.hints() == {"data": DataA, "model": MyModel}
+
+
+def test_arguments_are_known_whatever_other_bases_come_first() -> None:
+    class Mixin(Params):
+        y: int = 1
+
+    class Mixed(Mixin, Pair[DataA, MyModel]):
+        pass
+
+    assert Mixed.hints() == {"data": DataA, "model": MyModel, "y": int}
+    assert isinstance(Mixed().model, MyModel)
 
 
 def test_a_field_may_be_a_generic_class_with_arguments() -> None:
@@ -292,7 +324,98 @@ def test_post_init_waits_for_required_values() -> None:
 
 
 def test_classes_are_listed_once_in_their_order() -> None:
-    from scena.params import short_name, subclasses
+    from scena.params import subclasses
 
     assert subclasses(BackendParams)[:3] == [BackendParams, CNN, MLP]
     assert (short_name(TrainerParams), short_name(Params), short_name(CNN)) == ("Trainer", "Params", "CNN")
+
+
+def test_a_class_is_chosen_by_its_name_without_params() -> None:
+    class FrogParams(Params):
+        pass
+
+    class Toad(Params):
+        pass
+
+    class Newt(Params, name="newt-2"):
+        pass
+
+    assert [short_name(cls) for cls in (FrogParams, Toad, Newt)] == ["Frog", "Toad", "newt-2"]
+
+
+def test_a_declaration_may_be_shared_and_copied() -> None:
+    shared = param(ge=1, help="how many")
+
+    class One(Params):
+        size: int = shared
+
+    class Two(Params):
+        count: int = shared
+        other: int = copy.deepcopy(shared)
+
+    for cls, name in ((One, "size"), (Two, "count"), (Two, "other")):
+        field = cls.__params__[name]
+        assert (field.name, field.owner, field.help, field.required) == (name, cls, "how many", True)
+
+
+def test_one_text_is_one_alias() -> None:
+    from scena.params import parse
+
+    class Run(Params):
+        epochs: int = param(1, aliases="n_epochs", known_as="max_rounds")
+
+    assert parse(Run(), ["--n_epochs", "3"]).params.epochs == 3
+    for words, hint in (("--max_rounds", "; did you mean --epochs?"), ("--rounds", ""), ("--n", "")):
+        with pytest.raises(ParamsError) as caught:
+            parse(Run(), [words, "3"])
+        assert str(caught.value) == f"{words} does not exist{hint}"
+
+
+@pytest.mark.parametrize(
+    ("bound", "allowed", "refused", "message"),
+    [
+        ("ge", 3, 2, "must be >= 3, received 2"),
+        ("gt", 4, 3, "must be > 3, received 3"),
+        ("le", 3, 4, "must be <= 3, received 4"),
+        ("lt", 2, 3, "must be < 3, received 3"),
+    ],
+)
+def test_bounds(bound: str, allowed: int, refused: int, message: str) -> None:
+    class Bounded(Params):
+        x: int = param(allowed, **{bound: 3})  # type: ignore[misc]
+
+    assert check(Bounded()).x == allowed
+    with pytest.raises(ParamsError) as caught:
+        build({"x": refused}, Bounded)
+    assert str(caught.value) == f"x {message}"
+
+
+class Beat(FlagValue):
+    """A flag of one word: `3x`."""
+
+    __slots__ = ("times",)
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    @classmethod
+    def from_param(cls, raw: Any) -> "Beat":
+        return cls(int(str(raw).removesuffix("x")))
+
+    def to_param(self) -> str:
+        return f"{self.times}x"
+
+
+class Pulse(Beat):
+    pass
+
+
+def test_flag_values_are_equal_if_their_words_are() -> None:
+    class Heart(Params):
+        beat: Beat = param(Beat(3))
+
+    assert Beat(3) == Beat(3) != Beat(4)
+    assert Beat(3) != Pulse(3) and Beat(3) != "3x"
+    assert {Beat(3), Beat(3), Beat(4)} == {Beat(4), Beat(3)}
+    assert build({"beat": "3x"}, Heart) == Heart() != Heart(beat=Beat(4))
+    assert (repr(Heart()), repr(Heart(beat=Beat(4)))) == ("Heart()", "Heart(beat=Beat('4x'))")

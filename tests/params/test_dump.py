@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scena.params import Params, build, dump_command, dump_words, dump_yaml, load, param, parse, to_raw
+from scena.params import Params, ParamsError, build, dump_command, dump_words, dump_yaml, load, param, parse, to_raw
 from scena.params.cli.words import from_words, to_words
 from tests.params.trees import (
     CNN,
@@ -58,6 +58,8 @@ LINES = [
     '--trainer.tag "5"',
     "--trainer.tag 5",
     "--trainer.tag 5.0",
+    "--trainer.tag=-inf",
+    "--trainer.tag inf",
     '--trainer.note "None"',
     "--trainer.note=--help",
     "--trainer.note=-h",
@@ -96,6 +98,43 @@ def test_the_texts() -> None:
     assert dump_yaml(Root(), Root()) == "{}\n"
     assert dump_command(Root(), Root()) == ""
     assert "  epochs: 100  # number of epochs\n" in dump_yaml(Root(), full=True, comments=True)
+
+
+def test_values_are_written_as_a_user_would_write_them() -> None:
+    words = dump_words(parsed("--trainer.shapes", "[[1,2],[3]]", "--trainer.names", '["-ü"]').params, Root())
+    assert words == ["--trainer.shapes", "1,2", "3", "--trainer.names", '["-ü"]', "--data.lists", "train.lst"]
+
+
+def test_a_full_file_names_each_class_that_was_chosen() -> None:
+    lines = dump_yaml(Root(), full=True).splitlines()
+    assert lines[lines.index("  graph:") + 1] == "    class: CNN"
+    assert "trainer:" in lines and "  class: Trainer" not in lines  # there is no other
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("note: Größe", 'note: "Größe"'),
+        ("note: 😀", 'note: "😀"'),
+        ("note: \x7f\x85", 'note: "\\x7f\\x85"'),
+        ("note: \u2028\ufeff", 'note: "\\u2028\\ufeff"'),
+        ("note: \ue000\U0010ffff", 'note: "\\ue000\\U0010ffff"'),
+    ],
+)
+def test_any_character_comes_back_and_letters_stay_readable(written: str, text: str, tmp_path: Path) -> None:
+    root = Root()
+    root.trainer.source.lists = [Path("x")]
+    root.trainer.note = written.removeprefix("note: ")
+    assert f"  {text}\n" in dump_yaml(root)
+    assert_round_trip(root, Root(), tmp_path)
+
+
+@pytest.mark.parametrize("char", ["\ud800", "\udfff"])
+def test_half_a_character_cannot_be_written(char: str) -> None:
+    root = Root()
+    root.trainer.note = char
+    with pytest.raises(ParamsError, match=rf"not valid Unicode, U\+{ord(char):04X}: it cannot be written to a file"):
+        dump_yaml(root)
 
 
 class Source(Params, abstract=True):

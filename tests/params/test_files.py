@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from scena.params import ParamsError, load, parse
+from scena.params import Params, ParamsError, load, param, parse
+from scena.params.files import yaml_reader
+from scena.params.files.entries import Entry, Spellings
 from tests.params.trees import CNN, MLP, Augment, Crop, ExponentialDecay, Root, Wide
 
 
@@ -178,6 +180,77 @@ def test_origins_have_file_line_and_set() -> None:
     assert origins["trainer.step"] == "default"
 
 
+def test_an_entry_that_was_removed_leaves_no_origin() -> None:
+    write("data: {heads: {side: {units: 3}}}", "a.yaml")
+    write("data: {heads: {side: null}}", "b.yaml")
+    write("data: {heads: {side: {}}}", "c.yaml")
+    parsed = parse(Root(), ["--config", "a.yaml", "b.yaml", "c.yaml", "--data.lists", "x"])
+    assert parsed.params.trainer.scenario.data.heads["side"].units == 1
+    assert parsed.origins["data.heads.side.units"] == "default"
+
+
+class Stopping(Params):
+    patience: int = param(3, aliases=["early.stop"])
+    least: float = param(0.0, aliases=["early.least"])
+
+
+class Run(Params):
+    stopping: Stopping
+
+
+def test_an_alias_with_a_dot_is_a_whole_name_from_the_root() -> None:
+    stopping = load(Run(), [write("early: {stop: 4, least: 0.5}")]).stopping
+    assert (stopping.patience, stopping.least) == (4, 0.5)
+    assert parse(Run(), ["--early.stop", "4"]).params.stopping.patience == 4
+    with pytest.raises(ParamsError, match="--stopping.early.stop does not exist"):
+        parse(Run(), ["--stopping.early.stop", "4"])
+    for text, message in (
+        ("early: 4", "early does not exist"),
+        ("early: {stpo: 4}", "early.stpo does not exist"),
+        ("stopping: {early: {stop: 4}}", "stopping.early does not exist"),
+    ):
+        with pytest.raises(ParamsError, match=message):
+            load(Run(), [write(f"{text}\n" if "stopping" in text else f"{text}\nstopping: {{}}")])
+
+
+class Timing(Params):
+    hours: int = 1
+
+
+class Job(Params):
+    __spellings__ = "tests.params.test_files:FOREIGN"
+
+    name: str = "a"
+    epochs: int = 1
+    timing: Timing
+
+
+class Plan(Params):
+    job: Job
+
+
+FOREIGN = Spellings(
+    {"job.timing.num_epochs", "job.num_epochs"},
+    lambda given: [Entry("job.epochs", entry.value, entry.origin) for entry in given.values()],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "epochs", "hours", "name"),
+    [
+        ("job: {name: b, num_epochs: 7}", 7, 1, "b"),
+        ("job: {name: b, timing: {num_epochs: 7}}", 7, 1, "b"),
+        ("job: {name: b, timing: {num_epochs: 7, hours: 3}}", 7, 3, "b"),
+        ("job: {class: Job, timing: {class: Timing, num_epochs: 7}, name: b}", 7, 1, "b"),
+        ("job: {timing: {num_epochs: 7}}", 7, 1, "a"),
+        ("job: {timing: {hours: 3}}", 1, 3, "a"),
+    ],
+)
+def test_names_of_another_system_may_stand_beside_ours(text: str, epochs: int, hours: int, name: str) -> None:
+    job = load(Plan(), [write(text)]).job
+    assert (job.epochs, job.timing.hours, job.name) == (epochs, hours, name)
+
+
 SET_ERRORS = [
     ("bigg", "runs.yaml: there is no set 'bigg' (did you mean big?); there are: default, gtx1080ti, big, other, fast, empty, a, b, c, lost, wrong, plain"),
     ("a", "runs.yaml:21: the sets extend each other in a circle: a -> b -> c -> a"),
@@ -244,6 +317,17 @@ def test_aliases_cannot_blow_up() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     assert error("\n".join(lines)) == "runs.yaml:5: its aliases stand for more than 100000 values"
+
+
+def test_a_file_has_a_limited_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_reader, "MAX_VALUES", 7)
+    assert read("trainer: {names: [a, b, c, d]}").trainer.names == list("abcd")  # 4 texts, a list and 2 mappings
+    assert "more than 7 values" in error("trainer: {names: [a, b, c, d, e]}")
+
+
+def test_a_mark_makes_a_text_of_any_value() -> None:
+    assert read("trainer: {note: ! 5}").trainer.note == "5"
+    assert read("trainer: {note: !!str 5}").trainer.note == "5"
 
 
 def test_files_that_are_no_files(tmp_path: Path) -> None:

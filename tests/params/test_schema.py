@@ -7,18 +7,22 @@ from typing import Any
 import jsonschema
 import pytest
 
-from scena.params import ParamsError, dump_yaml, json_schema, load
+from scena.params import Params, ParamsError, dump_yaml, json_schema, load, param
 from scena.params.files.yaml_reader import read
-from tests.params.test_dump import LINES
+from tests.params.test_dump import LINES, Files, Source, Steps
 from tests.params.test_files import LONG, SETS, SHORT
 from tests.params.trees import Root, parsed
 
 
-@pytest.fixture(scope="module")
-def validator() -> Any:
-    schema = json.loads(json.dumps(json_schema(Root(), "training")))
+def validator_of(tree: Params) -> Any:
+    schema = json.loads(json.dumps(json_schema(tree, "training")))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    return validator_of(Root())
 
 
 def is_valid(validator: Any, text: str, folder: Path) -> bool:
@@ -79,6 +83,11 @@ BAD = [
     "data: {processors: [Flip]}",
     "data: {processors: [{class: Crop, p: 1}]}",
     "data: {processors: [{class: Crop, size: [1]}]}",
+    "data: {processors: [{class: Crop, size: 3}]}",
+    "data: {processors: {Augment: {length: 3}}}",
+    "data: {heads: {main: Tall}}",
+    "data: {weights: [1]}",
+    "model: {graph: {class: MLP, nodes: 3}}",
     "run_eagerly: 3",
     "one: {extends: 3}",
     "one: {trainer: {epochs: x}}",
@@ -88,6 +97,45 @@ BAD = [
 @pytest.mark.parametrize("text", BAD)
 def test_wrong_files_are_not_valid(validator: Any, text: str, tmp_path: Path) -> None:
     assert not is_valid(validator, text, tmp_path)
+
+
+class Picky(Params):
+    colour: str = param("red", choices=["red", "blue"])
+    sides: list[str] = param(["left"], choices=["left", "right"])
+    path: tuple[int, ...] = param((1, 2))
+    anything: tuple = param(())  # type: ignore[type-arg]
+    stop: int = param(3, aliases=["early.stop"])
+    depth: int = param(3, aliases=["deep.down.below"])
+
+
+class Shared(Params):
+    source: Source = param(Files(), flat="data")
+    steps: Steps | None = param(None, flat="data")
+
+
+@pytest.mark.parametrize(
+    ("tree", "good", "bad"),
+    [
+        (Picky(), "colour: blue", "colour: green"),
+        (Picky(), "sides: [right, left]", "sides: [up]"),
+        (Picky(), "sides: []", "sides: left"),
+        (Picky(), "path: [1, 2, 3]", "path: [1, x]"),
+        (Picky(), "anything: [1, x]", "anything: 3"),
+        (Picky(), "early: {stop: 4}", "early: {stop: x}"),
+        (Picky(), "deep: {down: {below: 4}}", "deep: {down: {under: 4}}"),
+        (Shared(), "data: Download", "data: Upload"),
+        (Shared(), "data: Many", "data: 3"),
+        (Shared(), "data: {class: Many, many: 3, folder: x}", "data: {class: Most, folder: x}"),
+        (Shared(), "data: null", "data: {many: x}"),
+    ],
+)
+def test_the_schema_agrees_with_the_loader(tree: Params, good: str, bad: str, tmp_path: Path) -> None:
+    validator = validator_of(tree)
+    assert is_valid(validator, good, tmp_path)
+    load(tree, [tmp_path / "file.yaml"])
+    assert not is_valid(validator, bad, tmp_path)
+    with pytest.raises(ParamsError):
+        load(tree, [tmp_path / "file.yaml"])
 
 
 DOTTED = {
@@ -124,3 +172,9 @@ def test_it_explains_and_knows_defaults() -> None:
     }
     assert schema["$defs"]["parameters"]["properties"]["run_eagerly"]["description"] == "op by op, for debugging"
     assert schema["title"] == "Root"
+    assert schema["$schema"] == jsonschema.Draft202012Validator.META_SCHEMA["$id"]
+    extends = {name: schema["$defs"][name]["properties"]["extends"]["description"] for name in ("parameters", "set")}
+    assert extends == {
+        "parameters": "the file, or FILE:SET, this one is laid over",
+        "set": "the set, or sets, this one is laid over",
+    }

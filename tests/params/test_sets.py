@@ -53,6 +53,20 @@ def test_a_set_is_appended_and_the_file_stays_as_it_was(tmp_path: Path, before: 
         add_set(path, "a: b", "{}")
 
 
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [(None, ""), ("", ""), ("a: {}\n", "\n"), ("a: {}", "\n\n"), ("a:\n  trainer: {epochs: 3}\n", "\n")],
+)
+def test_one_empty_line_stands_before_a_set(tmp_path: Path, before: str | None, between: str) -> None:
+    path = tmp_path / "sets.yaml"
+    if before is not None:
+        path.write_text(before)
+    add_set(path, "b", "trainer:\n  epochs: 4\n", "from runs/1")
+    assert path.read_text() == f"{before or ''}{between}# from runs/1\nb:\n  trainer:\n    epochs: 4\n"
+    add_set(path, "c", "{}")
+    assert path.read_text().endswith("    epochs: 4\n\nc:\n")
+
+
 def test_a_file_in_braces_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "sets.yaml"
     path.write_text("{a: {trainer: {epochs: 3}}}\n")

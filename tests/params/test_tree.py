@@ -1,15 +1,33 @@
 """Raw trees: from params, merged, and built again; types and bounds of leaves."""
 
+import datetime
 import enum
 import math
 from pathlib import Path
-from typing import Any, Literal, NewType
+from typing import Any, Literal, NewType, Self, TypeVar
 
 import pytest
 
-from scena.params import Params, ParamsError, build, check, default_raw, merge, param, to_raw
+from scena import plugins
+from scena.params import Params, ParamsError, build, check, default_raw, merge, param, parse, to_raw
 from scena.params.convert import Mismatch, convert
-from tests.params.trees import CNN, MLP, Augment, DataParams, Every, ExponentialDecay, ModelParams, Root, SourceParams
+from scena.params.settable import Origins
+from scena.params.tree import affects_results
+from tests.params.trees import (
+    CNN,
+    MLP,
+    Augment,
+    Crop,
+    DataParams,
+    Every,
+    ExponentialDecay,
+    HeadParams,
+    ModelParams,
+    Processor,
+    Root,
+    SourceParams,
+    Wide,
+)
 
 
 class Colour(enum.Enum):
@@ -24,6 +42,8 @@ class Level(enum.IntEnum):
 
 
 UserId = NewType("UserId", int)
+Number = TypeVar("Number", bound=int)
+Anything = TypeVar("Anything")
 
 CONVERTED = [
     (bool, True, True),
@@ -65,6 +85,7 @@ CONVERTED = [
     (list[list[float]], [[1], []], [[1.0], []]),
     (tuple[int, str], [1, "a"], (1, "a")),
     (tuple[int, ...], ["1", "2"], (1, 2)),
+    (tuple[float, ...], ["1", 2, "inf"], (1.0, 2.0, math.inf)),
     (set[int], [1, 1], {1}),
     (frozenset[str], ["a"], frozenset({"a"})),
     (dict[str, int], {"a": "1"}, {"a": 1}),
@@ -74,6 +95,9 @@ CONVERTED = [
     (dict, {"a": 1}, {"a": 1}),
     (Any, {"x": [1]}, {"x": [1]}),
     (UserId, "3", 3),
+    (Number, "3", 3),
+    (Anything, "3", "3"),
+    (datetime.date, "2026-11-19", datetime.date(2026, 11, 19)),
     (Every, "3min", Every(3, "min")),
     (list[Path | None], ["a", None], [Path("a"), None]),
 ]
@@ -113,6 +137,7 @@ WRONG = [
     (list[int], "12", "a list of whole numbers"),
     (list[int], {"a": 1}, "a list of whole numbers"),
     (list[int], [1, "x"], "a whole number at position 2"),
+    (list[Every], "3min", "a list of Every"),
     (tuple[int, str], [1], "2 values (a whole number, text)"),
     (dict[str, int], [1], "a mapping of names to whole numbers"),
     (dict[str, int], {"a": "x"}, "a whole number for 'a'"),
@@ -197,6 +222,10 @@ class Outermost(Params):
     outer: Outer
 
 
+class Everything(Params):
+    outermost: Outermost
+
+
 def test_post_init_sees_final_values_and_its_errors_say_where() -> None:
     assert build({"first": {"low": 5, "high": 6}}, Ranges).first.low == 5
     with pytest.raises(ParamsError) as caught:
@@ -205,6 +234,18 @@ def test_post_init_sees_final_values_and_its_errors_say_where() -> None:
     with pytest.raises(ParamsError) as caught:
         build({"outer": {"first": {"low": 2}}}, Outermost)
     assert str(caught.value) == "outer: low (2) must not be above high (1)"  # the name of an inline field is no flag
+    with pytest.raises(ParamsError) as caught:
+        build({"outermost": {"outer": {"first": {"low": 2}}}}, Everything)
+    assert str(caught.value) == "outermost.outer: low (2) must not be above high (1)"
+
+
+def test_an_unknown_name_in_a_stored_tree_is_reported_as_a_flag() -> None:
+    raw = to_raw(Root())
+    raw["trainer"]["source"]["lists"] = ["x"]
+    raw["trainer"]["scenario"]["model"]["grph"] = 3
+    with pytest.raises(ParamsError) as caught:
+        build(raw, Root, where=Origins(raw, Root))
+    assert str(caught.value) == "--model.grph: ModelParams has no parameter 'grph' (did you mean graph?)"
 
 
 def test_params_made_in_python_can_be_checked() -> None:
@@ -239,6 +280,43 @@ def test_wrong_types_from_python_are_named(changes: dict[str, Any], message: str
     with pytest.raises(ParamsError) as caught:
         check(params)
     assert str(caught.value).startswith(message)
+
+
+def test_a_number_from_python_is_no_switch() -> None:
+    class Switch(Params):
+        on: bool = param(False)
+
+    with pytest.raises(ParamsError, match="on: expected True or False, received 1"):
+        check(Switch(on=1))  # type: ignore[arg-type]
+    assert check(Switch(on=True)).on is True
+
+
+class Span:
+    """A type of its own that is stored as a mapping."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first, self.last = first, last
+
+    @classmethod
+    def from_param(cls, raw: Any) -> Self:
+        return cls(raw["first"], raw["last"])
+
+    def to_param(self) -> dict[str, int]:
+        return {"first": self.first, "last": self.last}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and self.to_param() == other.to_param()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_type_of_its_own_may_be_stored_as_a_mapping() -> None:
+    class Holder(Params):
+        span: Span = param(Span(1, 2))
+
+    assert to_raw(Holder())["span"] == {"first": 1, "last": 2}
+    assert check(Holder(span=Span(3, 4))).span == Span(3, 4)
+    assert build(to_raw(Holder(span=Span(3, 4))), Holder).span == Span(3, 4)
 
 
 def test_checking_gives_values_their_declared_form_in_place() -> None:
@@ -315,6 +393,56 @@ def test_a_union_of_classes() -> None:
     assert build({}, Either).graph == MLP()
 
 
+def test_a_tuple_of_any_length_holds_params_objects() -> None:
+    class Steps(Params):
+        steps: tuple[Processor, ...] = param((Augment(), Crop()))
+
+    assert build(to_raw(Steps()), Steps) == Steps()
+    assert build({"steps": [{"class": "Crop"}]}, Steps).steps == (Crop(),)
+
+
+def test_a_base_without_classes_to_choose_says_so() -> None:
+    class Lonely(Params, abstract=True):
+        pass
+
+    class Holder(Params):
+        x: Lonely | None = param(None)
+
+    with pytest.raises(ParamsError) as caught:
+        build({"x": {"class": "Any"}}, Holder)
+    assert str(caught.value) == "x: there is no Lonely to choose; received 'Any'. Import the module that defines it."
+
+
+def test_classes_of_installed_plugins_are_listed_where_they_may_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stage(Params, abstract=True):
+        pass
+
+    class Filter(Stage, abstract=True):
+        pass
+
+    class Keep(Filter):
+        pass
+
+    class Pipeline(Params):
+        any: Stage = param(Keep())
+        own: Stage = param(Keep(), choices=[Keep])
+
+    (tmp_path / "blur-0.1.dist-info").mkdir()
+    (tmp_path / "blur-0.1.dist-info" / "entry_points.txt").write_text("[scena.plugins]\nFilter.Blur = blur.steps\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.installed.cache_clear()
+    try:
+        with pytest.raises(ParamsError) as caught:
+            build({"any": {"class": "Shift"}, "own": {"class": "Shift"}}, Pipeline)
+    finally:
+        plugins.installed.cache_clear()
+    assert str(caught.value) == (
+        "any: unknown Stage 'Shift'; choose from: Keep, Blur\nown: unknown Stage 'Shift'; choose from: Keep"
+    )
+
+
 MERGED = [
     ({"graph": "CNN"}, {"class": "CNN", "filters": [1], "dense": 100}),
     ({"graph": {"class": "CNN", "dense": 5}}, {"class": "CNN", "filters": [1], "dense": 5}),
@@ -359,6 +487,54 @@ def test_merging_lists_and_dicts() -> None:
     assert item[0] == {"class": "Augment", "p": 1}
 
 
+@pytest.mark.parametrize("words", ["main side=Wide", "main=Head side=Wide"])
+def test_an_entry_that_is_named_again_keeps_its_values(words: str) -> None:
+    class Outputs(Params):
+        heads: dict[str, HeadParams] = param({"main": HeadParams(units=4), "other": HeadParams()})
+
+    assert parse(Outputs(), ["--heads", *words.split()]).params.heads == {"main": HeadParams(units=4), "side": Wide()}
+    assert parse(Outputs(), ["--heads", "main=Wide"]).params.heads == {"main": Wide()}
+
+
+def test_none_replaces_a_list_of_objects_where_it_may_stand() -> None:
+    class Steps(Params):
+        steps: list[Processor] | None = param([Augment()])
+
+    assert parse(Steps(), ["--steps", "None"]).params.steps is None
+    assert parse(Steps(), ["--steps", "Crop"]).params.steps == [Crop()]
+
+
+@pytest.mark.parametrize(
+    ("hint", "merged"),
+    [
+        (dict[str, int], {"a": 1, "b": 3}),
+        (dict[str, int | None], {"b": 3, "c": None}),
+        (dict[str, Any], {"b": 3, "c": None}),
+        (Any, {"b": 3, "c": None}),
+    ],
+)
+def test_dicts_that_may_hold_none_are_replaced(hint: Any, merged: dict[str, int | None]) -> None:
+    """In any other dict, None removes an entry."""
+
+    class Holder(Params):
+        x: hint = param({"a": 1, "c": 2})  # type: ignore[valid-type]
+
+    assert merge(to_raw(Holder()), {"x": {"b": 3, "c": None}}, Holder)["x"] == merged
+
+
+def test_results_depend_on_a_parameter_unless_it_or_something_around_it_says_no() -> None:
+    class Part(Params):
+        size: int = 1
+        workers: int = param(1, affects_results=False)
+
+    class Whole(Params):
+        part: Part
+        cache: Part = param(affects_results=False)
+
+    paths = ["part.size", "part", "part.workers", "cache.size", "part.gone", "part.size.x"]
+    assert [affects_results(Whole(), path) for path in paths] == [True, True, False, False, True, True]
+
+
 def test_classes_of_one_name_are_told_apart_by_their_module() -> None:
     class Base(Params, abstract=True):
         pass
@@ -393,13 +569,16 @@ def test_unsupported_types_are_refused() -> None:
     class Deep(Params):
         x: list[list[Augment]] = param([])
 
+    class Fixed(Params):
+        x: tuple[Augment] = param((Augment(),))
+
     class Mixed(Params):
         x: Augment | int = param(1)
 
     class Function(Params):
         x: complex = param(1j)
 
-    for cls in (Deep, Mixed):
+    for cls in (Deep, Fixed, Mixed):
         with pytest.raises(ParamsError, match="cannot be a parameter: params objects can stand alone"):
             build({}, cls)
     with pytest.raises(ParamsError, match="from_param"):
@@ -407,8 +586,6 @@ def test_unsupported_types_are_refused() -> None:
 
 
 def test_two_flags_of_one_name_are_a_mistake_of_the_declaration() -> None:
-    from scena.params import parse
-
     class One(Params):
         size: int = param(1, flat=True)
 

@@ -28,7 +28,7 @@ from scena.data.sources.params import (
     RecordsParams,
     RowGeneratorParams,
 )
-from scena.storage.location import BLOCK, Location, RemoteBytes, located
+from scena.storage.location import BLOCK, Location, RemoteBytes, located, send_folder, state_of, unquoted
 from tests.data.image.pictures import class_folders
 
 
@@ -181,6 +181,60 @@ def test_parts_of_a_large_file_on_a_web_server(root: Path, server: str) -> None:
     assert len(remote) == len(data)
     for start, stop in ((0, 12), (BLOCK - 5, BLOCK + 5), (5, 2 * BLOCK), (len(data) - 3, len(data)), (7, 7)):
         assert remote[start:stop] == data[start:stop]
+
+
+def test_names_are_readable_whatever_the_address(tmp_path: Path) -> None:
+    for address, name in (
+        ("http://nowhere.invalid/a/wild%20rose", "wild rose"),
+        ("https://nowhere.invalid/a/wild%20rose", "wild rose"),
+        ("memory://a/100%25", "100%25"),
+        (str(tmp_path / "100%25"), "100%25"),
+    ):
+        assert unquoted(located(address)) == name
+
+
+def test_a_changed_file_is_noticed_at_any_address(tmp_path: Path) -> None:
+    """By its size, where nothing else is known, and by what a web server calls its version."""
+    states = []
+    for number in (1, 2, 3):
+        path = tmp_path / str(number) / "a.zip"
+        path.parent.mkdir()
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(zipfile.ZipInfo("x"), b"x" * min(number, 2))  # all are from 1 January 1980
+        states.append(state_of(located(f"zip://x::{path}")))
+    assert states[0] != states[1] == states[2]
+
+
+class WithVersions(WithRanges):
+    """A server that sends the version of a file and no time."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword == "Last-Modified":
+            keyword, value = "ETag", str(Path(self.translate_path(self.path)).stat().st_mtime_ns)
+        super().send_header(keyword, value)
+
+
+@pytest.mark.parametrize("server", [WithVersions], indirect=True)
+def test_a_web_server_tells_the_version_of_a_file(root: Path, server: str) -> None:
+    (root / "versions.csv").write_text("old")
+    old = state_of(located(f"{server}/versions.csv"))
+    assert state_of(located(f"{server}/versions.csv")) == old
+    (root / "versions.csv").write_text("new")
+    assert state_of(located(f"{server}/versions.csv")) != old
+
+
+def test_a_folder_is_sent_where_there_is_none_yet(tmp_path: Path) -> None:
+    """To a file system that makes no folders by itself, as those of most servers."""
+    from upath import UPath
+
+    (tmp_path / "set").mkdir()
+    for name in ("info.json", "a.tfrecord"):
+        (tmp_path / "set" / name).write_text(name)
+    send_folder(tmp_path / "set", UPath(f"file://{tmp_path}/far/away"))
+    assert {path.name: path.read_text() for path in (tmp_path / "far" / "away").iterdir()} == {
+        "info.json": "info.json",
+        "a.tfrecord": "a.tfrecord",
+    }
 
 
 def test_records_are_written_to_an_address(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,13 @@ class HistoryWriter(TrainerCallback):
         self.rows.append({**row, **{name: float(value) for name, value in (logs or {}).items()}})
         self._write()
 
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
+        if not self._failed:
+            return
+        self._write()
+        if self._failed:
+            logger.warning("%s lacks epochs. Once it can be written: scena resume %s", HISTORY_FILE, self.run.directory)
+
     def _write(self) -> None:
         names = dict.fromkeys([*SEPARATE, *(name for row in self.rows for name in row)])
         text = io.StringIO(newline="")
@@ -53,7 +60,9 @@ class HistoryWriter(TrainerCallback):
             write_checked(path, text.getvalue())
         except OSError as error:
             if not self._failed:
-                logger.warning("Cannot write %s: %s. Scena retries after each epoch.", path, error.strerror)
+                logger.warning(
+                    "Cannot write %s: %s. Scena retries after each epoch and at the end.", path, error.strerror
+                )
             self._failed = True
         else:
             if self._failed:

@@ -22,7 +22,7 @@ from scena.data.sources.params import (
     NamedDataSetParams,
     try_source,
 )
-from scena.data.sources.splits import Splits, _told
+from scena.data.sources.splits import Splits, _told, label_numbers
 from scena.training.pipelines import ImagePipelines
 from tests.data.image.pictures import class_folders, picture
 
@@ -150,6 +150,13 @@ def test_sets_with_one_split() -> None:
     with pytest.raises(DataError, match="none of which is for training"):
         places(None, TRAINING, {"test": 7})
     assert len(places(None, TRAINING, {"data": 50})[0][1]) == 45
+
+
+def test_a_few_samples_are_divided_and_a_single_one_is_trained_on() -> None:
+    for count in (2, 3, 10, 19):
+        trained, validated = sides(None, None, {"data": count})
+        assert (len(trained), len(validated)) == (count - 1, 1)
+    assert places(None, TRAINING, {"data": 1}) == [("data", [0])]
 
 
 def test_the_tenth_and_a_limit_hold_each_class(tmp_path: Path) -> None:
@@ -317,6 +324,8 @@ def test_labels_go_by_the_names_of_the_classes_of_a_model(tmp_path: Path, caplog
         labels(files, "daisy", "rose")
     assert labels(files, "Rosen", "Tulpen") == [0, 0, 0, 1, 1]
     assert "no class of the model's names: rose, tulip are taken for Rosen, Tulpen" in caplog.text
+    with pytest.raises(DataError, match="It has a, b, c, d, e, f, …; the model knows b, c, d, e, f, g.$"):
+        label_numbers(list("abcdefgh"), list("bcdefg"), "test")
 
 
 def test_embedded_digits_by_name() -> None:

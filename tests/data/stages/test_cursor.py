@@ -1,6 +1,8 @@
 """A pipeline restored from a cursor yields exactly the remaining batches: at every batch, for every operator."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,11 @@ from scena.data import Cursor, PipelineMode
 from tests.data.toys import (
     PIPELINES,
     CountParams,
+    DrawnStreamParams,
+    NoiseParams,
     NumbersParams,
+    SumParams,
+    WalkParams,
     facts,
     first_batches,
     list_files,
@@ -29,7 +35,7 @@ def test_restored_at_every_batch(name: str) -> None:
 
 
 def test_list_mixing_restored(tmp_path) -> None:
-    from tests.data.toys import LinesParams, NoiseParams
+    from tests.data.toys import LinesParams
 
     def pipeline():
         return toy_pipeline(list_files(tmp_path), sequence(LinesParams(), NoiseParams()))
@@ -40,9 +46,30 @@ def test_list_mixing_restored(tmp_path) -> None:
         assert rest == expected[position + 1 :]
 
 
-def test_consumed_samples_are_not_processed_again(tmp_path) -> None:
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        lambda **s: toy_pipeline(NumbersParams(), sequence(WalkParams(), NoiseParams()), **s),
+        lambda **s: toy_pipeline(DrawnStreamParams(), **s),
+    ],
+    ids=["processor", "source"],
+)
+def test_what_is_drawn_at_random_is_restored(pipeline: Any) -> None:
+    """By a processor that sees the whole stream, and by a source; other numbers in each epoch and for each seed."""
+    expected = first_batches(pipeline(num_processes=0), 12)
+    for position in (0, 3, 5, 7):
+        rest = first_batches(pipeline(num_processes=0), 12 - position - 1, Cursor.from_json(expected[position][-1]))
+        assert rest == expected[position + 1 :], f"restored after batch {position}"
+    inputs = [batch[3]["x"] for batch in expected]
+    assert inputs[:6] != inputs[6:]
+    assert inputs != [batch[3]["x"] for batch in first_batches(pipeline(num_processes=0, seed=2), 12)]
+
+
+@pytest.mark.parametrize("others", [(), (SumParams(),)], ids=["batches", "the whole stream"])
+def test_consumed_samples_are_not_processed_again(tmp_path: Path, others: tuple[Any, ...]) -> None:
+    """Also before a processor that sees the whole stream, if its state can be restored."""
     counted = tmp_path / "count"
-    pipeline = toy_pipeline(NumbersParams(count=40), sequence(CountParams(file=str(counted))))
+    pipeline = toy_pipeline(NumbersParams(count=40), sequence(CountParams(file=str(counted)), *others))
     with pipeline.stream() as stream:
         for _ in range(9):
             next(stream)

@@ -53,6 +53,32 @@ def test_what_a_batch_holds_in_each_mode() -> None:
     assert samples[1].inputs["x"].tolist() == [1, 1, 1, -1, -1], "padded as in the batch"
 
 
+def test_a_batch_in_smaller_parts() -> None:
+    with toy_pipeline(NumbersParams(), mode=PipelineMode.EVALUATION, batch_size=5).stream() as stream:
+        batch = next(stream)
+    parts = batch.parts(2)
+    assert [(part.size, part.meta) for part in parts] == [
+        (2, batch.meta[:2]),
+        (2, batch.meta[2:4]),
+        (1, batch.meta[4:]),
+    ]
+    assert all(part.cursor == batch.cursor for part in parts)
+    for number, arrays in enumerate(batch):
+        for name, whole in arrays.items():
+            np.testing.assert_array_equal(np.concatenate([[*part][number][name] for part in parts]), whole)
+    assert batch.parts(5) == [batch]
+
+
+def test_the_only_sample_of_a_batch_of_one() -> None:
+    with toy_pipeline(NumbersParams(), mode=PipelineMode.EVALUATION, batch_size=1).stream() as stream:
+        batch = next(stream)
+    outputs = {"p": np.array([[0.25, 0.75]])}
+    alone, (same,) = batch.only_sample(outputs), batch.samples(outputs)
+    for part in ("inputs", "targets", "outputs", "meta"):
+        np.testing.assert_equal(getattr(alone, part), getattr(same, part))
+    assert alone.outputs["p"].tolist() == [0.25, 0.75] and alone.meta == {"id": 0}
+
+
 @pytest.mark.parametrize("processes", [None, 0, 2])
 def test_stand_alone(processes: int | None) -> None:
     data = DataBaseParams(pre_proc=sequence(NoiseParams(), SplitParams(chunk_size=3)))

@@ -45,3 +45,21 @@ class Lines(Tracker):
 
     def close(self) -> None:
         self._write("closed")
+
+
+class FolderParams(CallbackParams, builds=":Folder"):
+    """Puts a folder in the place of `history.csv` in the last epoch, and takes it away after it, if `leaves` is off."""
+
+    leaves: bool = param(False, help="whether it stays")
+
+
+class Folder(TrainerCallback):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        path = self.run.directory / "history.csv"
+        if epoch == 1:
+            path.unlink()
+            path.mkdir()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        if epoch == 1 and not self.settings.leaves:
+            (self.run.directory / "history.csv").rmdir()

@@ -8,7 +8,7 @@ import pytest
 from scena.commands.main import main
 from scena.training.trigger import Trigger
 from tests.toy.scenario import ToyScenario
-from tests.training.callbacks.own import EveryThirdParams, LinesParams
+from tests.training.callbacks.own import EveryThirdParams, FolderParams, LinesParams
 
 
 def test_callbacks_are_parameters_and_can_ask(tmp_path: Path) -> None:
@@ -30,3 +30,22 @@ def test_a_run_with_own_callbacks_names_its_import(tmp_path: Path, capsys: pytes
     words = ["train", "tests.toy", "--import", "tests.training.callbacks.own", "--trainer.callbacks", "EveryThird"]
     assert main([*words, "--help"]) == 0
     assert "--trainer.callbacks.EveryThird.steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_history_that_cannot_be_written_in_the_last_epoch(
+    leaves: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    params = ToyScenario.default_trainer_params()
+    params.epochs, params.output_dir, params.random_seed = 2, tmp_path / "run", 3
+    params.callbacks = [FolderParams(leaves=leaves)]
+    ToyScenario.create_trainer(params).train()
+    history = tmp_path / "run" / "history.csv"
+    assert f"Cannot write {history}: " in caplog.text
+    assert (
+        f"history.csv lacks epochs. Once it can be written: scena resume {tmp_path / 'run'}" in caplog.text
+    ) == leaves
+    if leaves:
+        history.rmdir()
+        assert main(["resume", str(tmp_path / "run"), "--scenario", "tests.toy"]) == 0
+    assert [line.split(",")[0] for line in history.read_text().splitlines()] == ["epoch", "1", "2"]
