@@ -128,9 +128,9 @@ def test_a_wrong_compression_and_a_missing_file(tmp_path: Path) -> None:
         RecordFile(tmp_path / "a")
 
 
-def test_the_index_of_an_older_file_still_fits(tmp_path: Path) -> None:
+def test_what_an_index_holds(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tfrecord", records=[b"x" * 100, b"y" * 50])
-    mark_and_checksum = 213473150955901983
+    mark_and_checksum = 213473150955901983  # files of today have it: another one would be that of another file
     assert np.load(index_path(path)).tolist() == [[0, 0], [116, 0], [182, mark_and_checksum]]
 
 
