@@ -345,13 +345,14 @@ def test_a_class_is_chosen_by_its_name_without_params() -> None:
 
 def test_a_declaration_may_be_shared_and_copied() -> None:
     shared = param(ge=1, help="how many")
+    copied = copy.deepcopy(shared)
 
     class One(Params):
         size: int = shared
 
     class Two(Params):
         count: int = shared
-        other: int = copy.deepcopy(shared)
+        other: int = copied
 
     for cls, name in ((One, "size"), (Two, "count"), (Two, "other")):
         field = cls.__params__[name]
@@ -382,7 +383,7 @@ def test_one_text_is_one_alias() -> None:
 )
 def test_bounds(bound: str, allowed: int, refused: int, message: str) -> None:
     class Bounded(Params):
-        x: int = param(allowed, **{bound: 3})  # type: ignore[misc]
+        x: int = param(allowed, **{bound: 3})  # type: ignore[call-overload]
 
     assert check(Bounded()).x == allowed
     with pytest.raises(ParamsError) as caught:

@@ -77,6 +77,8 @@ CONVERTED = [
     (str | None, "None", "None"),
     (int | str, "3", "3"),
     (int | float, "3", 3),
+    (int | float | None, "null", None),
+    (int | float | None, "None", None),
     (int | float, "3.5", 3.5),
     (bool | int, 1, 1),
     (bool | int, True, True),
@@ -498,10 +500,10 @@ def test_an_entry_that_is_named_again_keeps_its_values(words: str) -> None:
 
 def test_none_replaces_a_list_of_objects_where_it_may_stand() -> None:
     class Steps(Params):
-        steps: list[Processor] | None = param([Augment()])
+        steps: list[Augment] | None = param([Augment()])
 
     assert parse(Steps(), ["--steps", "None"]).params.steps is None
-    assert parse(Steps(), ["--steps", "Crop"]).params.steps == [Crop()]
+    assert parse(Steps(), ["--steps", "Augment", "Augment"]).params.steps == [Augment(), Augment()]
 
 
 @pytest.mark.parametrize(
@@ -517,7 +519,7 @@ def test_dicts_that_may_hold_none_are_replaced(hint: Any, merged: dict[str, int 
     """In any other dict, None removes an entry."""
 
     class Holder(Params):
-        x: hint = param({"a": 1, "c": 2})  # type: ignore[valid-type]
+        x: hint = param({"a": 1, "c": 2})
 
     assert merge(to_raw(Holder()), {"x": {"b": 3, "c": None}}, Holder)["x"] == merged
 
