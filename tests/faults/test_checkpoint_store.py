@@ -112,6 +112,24 @@ def test_large_tensors_come_back_whole(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found[name], array)
 
 
+def test_a_buffer_can_be_filled_with_other_tensors(tmp_path: Path) -> None:
+    layouts = [
+        {str(name): np.full(size, name, "uint8") for name in range(count)}
+        for count in (1, 2, 3)
+        for size in range(8, 40, 8)
+    ]
+    for before in layouts:
+        for after in layouts:
+            buffer = TensorBuffer()
+            buffer.fill(before)
+            buffer.fill(after)
+            buffer.write(tmp_path / "file")
+            found = read_tensors(tmp_path / "file")
+            assert {name: array.tolist() for name, array in found.items()} == {
+                name: array.tolist() for name, array in after.items()
+            }
+
+
 @pytest.mark.parametrize("name", ["x" * length for length in range(1, 9)])
 def test_tensors_start_where_they_can_be_mapped_into_memory(tmp_path: Path, name: str) -> None:
     buffer = TensorBuffer()
