@@ -56,8 +56,8 @@ SHARED = {"scena", "tests", "numpy", "h5py", "yaml", "fsspec", "upath", "aiohttp
           "tensorflow", "tensorboard", "rich", "msgspec", "pandas", "sklearn"}  # fmt: skip
 SLOWEST = 3.0
 """Seconds of processor time of a test that is used."""
-EQUIVALENT: dict[str, str] = {}
-"""Mutants that change nothing a user can see, by `Mutant.name` without its number, and why."""
+EQUIVALENT: dict[str, str] = json.loads(Path(__file__).with_name("equivalent_mutants.json").read_text(encoding="utf-8"))
+"""Mutants that change nothing a user can see, as `FILE: CHANGE: LINE OF CODE`, and why."""
 
 
 class Map:
@@ -241,15 +241,18 @@ def report(out: Path) -> int:
     for idle in (mutant.name for path in paths for mutant in mutants_of(path) if mutant.idle):
         results.pop(idle, None)
     alive = {name: result for name, result in results.items() if not result.startswith("killed")}
-    equivalent = {name for name in alive if name.rpartition(" (")[0] in EQUIVALENT}
+    sources = {path: path.read_text(encoding="utf-8").splitlines() for path in paths}
+    equivalent = 0
     for name in sorted(alive):
-        source = Path(name.partition(":")[0]).read_text().splitlines()[int(name.split(":")[1]) - 1].strip()
-        reason = EQUIVALENT.get(name.rpartition(" (")[0], "")
+        path, line, change = name.rpartition(" (")[0].split(":", 2)
+        source = sources[Path(path)][int(line) - 1].strip()
+        reason = EQUIVALENT.get(f"{path}:{change}: {source}", "")
+        equivalent += bool(reason)
         print(f"{name}: {alive[name]}{': ' if reason else ''}{reason}\n    {source}")
-    counted = len(results) - len(equivalent)
+    counted = len(results) - equivalent
     killed = len(results) - len(alive)
     print(
-        f"{len(results)} mutants, {len(equivalent)} equivalent; {killed} of the other {counted} killed: {killed / max(counted, 1):.1%}"
+        f"{len(results)} mutants, {equivalent} equivalent; {killed} of the other {counted} killed: {killed / max(counted, 1):.1%}"
     )
     return killed < 0.9 * counted
 
