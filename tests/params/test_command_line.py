@@ -111,6 +111,8 @@ class Types(Params):
     pair: tuple[int, str | None] = param((0, ""))
     columns: list = param([])  # type: ignore[type-arg]
     groups: list[list[str]] = param([])
+    named: tuple[str, int] = param(("", 0))
+    limits: tuple[float, bool] = param((0.0, False))
 
 
 @pytest.mark.parametrize(
@@ -122,12 +124,22 @@ class Types(Params):
         ("--pair 1 None", "pair", (1, None)),
         ("--columns 1 a", "columns", [1, "a"]),
         ('--groups ["a,b"] c', "groups", [["a,b"], ["c"]]),
+        ("--groups a,b c", "groups", [["a", "b"], ["c"]]),
+        ('--groups [["a","b"],["c"]]', "groups", [["a", "b"], ["c"]]),
+        ("--named 5 3", "named", ("5", 3)),
+        ("--limits 0.5 1", "limits", (0.5, True)),
     ],
 )
 def test_a_type_decides_what_a_word_means(words: str, name: str, expected: object) -> None:
     value = getattr(parse(Types(), words.split()).params, name)
     assert value == expected
     assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize("word", ["[[a,b],[c]]", "[[a,b", '[["a","b"],["c"]'])
+def test_brackets_in_brackets_are_a_whole_list_of_lists(word: str) -> None:
+    with pytest.raises(ParamsError, match=r"texts in quotes"):
+        parse(Types(), ["--groups", word])
 
 
 def test_a_value_with_spaces_stays_one() -> None:

@@ -100,7 +100,7 @@ class Leaf:
     def _array(self, value: Any, shape: tuple[int | None, ...]) -> np.ndarray[Any, Any]:
         try:
             array = np.asarray(value, dtype=self.numpy_dtype)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise DataError(f"The value of {self.key!r} is not {self.dtype}: {error}.") from None
         pairs = zip(shape, array.shape, strict=False)
         if len(array.shape) != len(shape) or any(wanted not in (None, size) for wanted, size in pairs):
@@ -174,6 +174,8 @@ class Leaf:
         flat = self._flat(features)
         wanted = tuple(-1 if size is None else size for size in shape)
         try:
+            if not len(flat):  # a missing one
+                wanted = tuple(size or 0 for size in shape)
             array = flat.reshape(wanted) if wanted.count(-1) < 2 else flat
         except ValueError:
             what = f"The feature {self.key!r} has {len(flat)} values"

@@ -113,7 +113,7 @@ class RecordSet:
         stored = schema or find_schema(self.paths)
         self.inferred = stored is None
         self.schema = stored or infer_schema(self.files[0])
-        self.counts = [len(file) for file in self.files]
+        self.counts = [_counted(file, keep=len(self.files) == 1) for file in self.files]
         self._ends = np.cumsum(self.counts)
         self._open: OrderedDict[int, RecordFile] = OrderedDict()
         n, total = len(self.files), int(self._ends[-1])
@@ -148,6 +148,14 @@ class RecordSet:
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
+
+
+def _counted(file: RecordFile, *, keep: bool) -> int:
+    """The number of records; the file is closed again unless it is kept, because there may be many, and without an index they were read."""
+    count = len(file)
+    if not keep:
+        file.close()
+    return count
 
 
 def infer_schema(file: RecordFile, records: int = 100) -> Schema:

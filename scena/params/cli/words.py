@@ -52,9 +52,19 @@ def _sequence(words: list[str], hint: Any) -> Any:
         whole = _json(words[0])
         if isinstance(whole, list):
             return whole
+        if nested and words[0].startswith("[["):
+            raise Mismatch('lists in a list, texts in quotes: [["a","b"],["c"]]', Raw(words[0]))
         if nested or (words[0].endswith("]") and str not in peel(items)[0]):
             return _split(words[0], hint)
-    return [_nested(word, items) for word in words]
+    return _nested_each(words, hint)
+
+
+def _nested_each(words: list[str], hint: Any) -> list[Any]:
+    """The items of a list, or those of a tuple, which may have a type for each position."""
+    types = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple and len(types) == len(words) and ... not in types:
+        return [_nested(word, item) for word, item in zip(words, types, strict=True)]
+    return [_nested(word, _item_hint(hint)) for word in words]
 
 
 def _nested(word: str, hint: Any) -> Any:
@@ -71,8 +81,7 @@ def _split(word: str, hint: Any) -> Any:
     if word.startswith("[") and isinstance(whole := _json(word), list):
         return whole
     inner = word[1:-1] if word.startswith("[") and word.endswith("]") else word
-    items = _item_hint(hint)
-    return [_nested(part.strip(), items) for part in inner.split(",")] if inner else []
+    return _nested_each([part.strip() for part in inner.split(",")], hint) if inner else []
 
 
 def _mapping(words: list[str], hint: Any) -> Any:

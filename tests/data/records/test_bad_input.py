@@ -15,7 +15,8 @@ from scena.commands.main import main
 from scena.data import PipelineMode
 from scena.data.records import files
 from scena.data.records.convert import write_source
-from scena.data.records.record_set import RecordSet
+from scena.data.records.example import encode_example
+from scena.data.records.record_set import RecordSet, shard_name
 from scena.data.records.writing import ShardWriter
 from scena.data.sources.params import ImageFilesParams
 from scena.errors import DataError
@@ -284,3 +285,17 @@ def test_a_table_without_a_header_does_not_lose_its_first_image(tmp_path: Path) 
         ImageFilesParams(csv=str(table), delimiter=";", header=False).create(PipelineMode.TRAINING)
     source = ImageFilesParams(csv=str(table), header=False, split="all").create(PipelineMode.EVALUATION)
     assert len(source) == 4
+
+
+def test_more_files_than_may_be_open_without_an_index(tmp_path: Path) -> None:
+    for number in range(60):
+        with ShardWriter(tmp_path / shard_name("train", number, 60)) as shard:
+            shard.write(encode_example({"n": number}))
+        files.index_path(shard.path).unlink()
+    used = len(os.listdir("/proc/self/fd"))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 20, before[1]))
+    try:
+        assert RecordSet(tmp_path).counts == [1] * 60
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

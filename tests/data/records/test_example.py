@@ -226,10 +226,18 @@ def test_what_a_schema_file_holds() -> None:
 def test_a_missing_optional_feature_is_empty() -> None:
     leaves = {"x": Leaf("x", "float32", (None,), optional=True), "y": Leaf("y", "uint8", (None, None), optional=True)}
     found = Schema.from_json(Schema(leaves).to_json()).decode(encode_example({"n": 1}))
-    assert {name: (array.dtype.name, array.size) for name, array in found.items()} == {
-        "x": ("float32", 0),
-        "y": ("uint8", 0),
+    assert {name: (array.dtype.name, array.shape) for name, array in found.items()} == {
+        "x": ("float32", (0,)),
+        "y": ("uint8", (0, 0)),
     }
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("int64", 2**63), ("int64", -(2**63) - 1), ("int64", 2**64), ("uint8", 300), ("int8", -129)]
+)
+def test_a_number_that_does_not_fit_its_type_is_refused_by_name(dtype: str, value: int) -> None:
+    with pytest.raises(DataError, match=rf"The value of 'x' is not {dtype}: "):
+        Schema({"x": Leaf("x", dtype, ())}).encode({"x": value})
 
 
 @pytest.mark.parametrize(

@@ -184,9 +184,7 @@ class CheckpointMachine(Machine):
     @precondition(lambda self: set(self.there) - self.damaged)
     @rule(data=st.data(), name=st.sampled_from([STATE_FILE, TENSORS_FILE]), place=st.floats(0, 1, exclude_max=True))
     def damage(self, data: st.DataObject, name: str, place: float) -> None:
-        """A bit flips in a checkpoint, which is never loaded again. In the name of its run it would become that of another run, which is not
-        removed either.
-        """
+        """A bit flips in a checkpoint, which is never loaded again. With another name of its run it would not be removed either."""
         step = data.draw(st.sampled_from(sorted(set(self.there) - self.damaged)))
         path = self.store.path(step) / name
         content = bytearray(path.read_bytes())
