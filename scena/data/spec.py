@@ -122,11 +122,18 @@ def _spec_dtype(dtype: Any) -> np.dtype[Any]:
 
 def numpy_dtype(name: Any) -> np.dtype[Any]:
     """A dtype of numpy or ml_dtypes; raises TypeError for anything else."""
+    if name is None:  # numpy takes it for float64
+        raise TypeError(name)
     try:
-        return np.dtype(name)
-    except TypeError:
+        found = np.dtype(name)
+    except (TypeError, ValueError, SyntaxError):  # numpy parses texts with commas
         try:
-            extended: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), str(name)))
-            return extended
-        except (ImportError, AttributeError):
+            extended = getattr(importlib.import_module("ml_dtypes"), str(name), None)
+        except ImportError:
+            extended = None
+        if not isinstance(extended, type):
             raise TypeError(name) from None
+        found = np.dtype(extended)
+    if found.fields is not None or found.subdtype is not None:
+        raise TypeError(name)
+    return found

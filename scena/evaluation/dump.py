@@ -21,6 +21,7 @@ import numpy as np
 from google_crc32c import extend
 
 from scena.data.sample import Sample
+from scena.data.spec import numpy_dtype
 from scena.errors import ScenaError
 
 FORMAT = "scena-dump"
@@ -177,22 +178,13 @@ def from_json(value: Any) -> Any:
         return base64.b64decode(value["$bytes"])
     if "$array" not in value:
         return {key: from_json(item) for key, item in value.items()}
-    shape, dtype = tuple(value["shape"]), _dtype(value["dtype"])
+    shape, dtype = tuple(value["shape"]), numpy_dtype(value["dtype"])
     if dtype.kind == "O":
         objects = np.empty(len(value["$array"]), object)
         objects[:] = [from_json(item) for item in value["$array"]]
         return objects.reshape(shape)
     array = np.frombuffer(base64.b64decode(value["$array"]), dtype).reshape(shape)
     return array[()] if shape == () else array
-
-
-def _dtype(name: str) -> np.dtype[Any]:
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes  # bfloat16 and its kin
-
-        return np.dtype(getattr(ml_dtypes, name))
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:

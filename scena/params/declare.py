@@ -420,10 +420,8 @@ def _collect(cls: type[Params]) -> dict[str, Field]:
 
 
 def _named(declared: Any, name: str, annotation: Any, cls: type[Params]) -> Field:
-    if isinstance(declared, Field):
-        field = copy.copy(declared) if declared.name else declared  # one Field may be shared by several classes
-    else:
-        field = Field(declared)
+    # one Field may be shared by several classes
+    field = copy.copy(declared) if isinstance(declared, Field) else Field(declared)
     if field.default is UNSET and not field.required:
         field.required = not _may_be_params(annotation, cls, name)
     field.name, field.owner = name, cls

@@ -225,7 +225,8 @@ def state_of(path: Any) -> list[Any]:
         found = path.stat()
         return [found.st_size, found.st_mtime_ns]
     info = path.fs.info(path.path)
-    return [str(info.get(key)) for key in ("size", "mtime", "created", "LastModified", "ETag", "updated", "date_time")]
+    keys = ("size", "mtime", "created", "LastModified", "Last-Modified", "ETag", "updated", "date_time")
+    return [str(info.get(key)) for key in keys]
 
 
 class RemoteBytes:

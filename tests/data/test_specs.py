@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from scena.data import ArraySpec, DataError, PipelineMode, Sample
+from scena.data.records.leaf import Leaf
 from scena.data.stages.collate import Collator, split
 
 
@@ -103,3 +104,11 @@ def test_specs_of_tensorflow_and_keras() -> None:
     assert ArraySpec.of(tf.TensorSpec([28, None], tf.uint8)) == ArraySpec((28, None), "uint8")
     assert ArraySpec.of(tf.TensorSpec([], tf.string)) == ArraySpec((), "string")
     assert ArraySpec.of(keras.Input((28, 28), dtype="bfloat16")) == ArraySpec((28, 28), "bfloat16")
+
+
+@pytest.mark.parametrize("dtype", [None, "nonsense", ",yoat32", "f4,f4", "(2,)f4", "__doc__"])
+def test_an_unknown_dtype_is_refused(dtype: Any) -> None:
+    with pytest.raises(DataError, match="Unknown dtype in a spec"):
+        ArraySpec((2,), dtype)
+    with pytest.raises(DataError, match="The schema names an unknown dtype"):
+        Leaf("x", dtype, (2,))

@@ -359,6 +359,22 @@ def test_a_declaration_may_be_shared_and_copied() -> None:
         assert (field.name, field.owner, field.help, field.required) == (name, cls, "how many", True)
 
 
+def test_what_one_class_makes_of_a_shared_declaration_is_its_own() -> None:
+    shared = param(help="shared")
+
+    class Net(Params):
+        size: int = param(1)
+
+    class One(Params):
+        count: int = shared
+
+    class Two(Params):
+        net: Net = shared
+
+    assert One.__params__["count"].required and not Two.__params__["net"].required
+    assert Two().net == Net()
+
+
 def test_one_text_is_one_alias() -> None:
     from scena.params import parse
 

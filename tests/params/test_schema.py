@@ -105,7 +105,16 @@ class Picky(Params):
     path: tuple[int, ...] = param((1, 2))
     anything: tuple = param(())  # type: ignore[type-arg]
     stop: int = param(3, aliases=["early.stop"])
-    depth: int = param(3, aliases=["deep.down.below"])
+    depth: int = param(3, aliases=["deep.down.below", "early.depth"])
+
+
+class Inner(Params):
+    n: int = param(1, aliases=["early.n", "nested.m"])
+
+
+class Outer(Params):
+    stop: int = param(3, aliases=["early.stop"])
+    nested: Inner = param(Inner())
 
 
 class Shared(Params):
@@ -123,6 +132,10 @@ class Shared(Params):
         (Picky(), "anything: [1, x]", "anything: 3"),
         (Picky(), "early: {stop: 4}", "early: {stop: x}"),
         (Picky(), "deep: {down: {below: 4}}", "deep: {down: {under: 4}}"),
+        (Picky(), "early: {stop: 4, depth: 5}", "early: {stop: 4, deep: 5}"),
+        (Outer(), "early: {stop: 4, n: 5}", "early: {stop: 4, m: 5}"),
+        (Outer(), "nested: {m: 5}", "nested: {o: 5}"),
+        (Outer(), "nested: {n: 5}", "nested: {early: {n: 5}}"),
         (Shared(), "data: Download", "data: Upload"),
         (Shared(), "data: Many", "data: 3"),
         (Shared(), "data: {class: Many, many: 3, folder: x}", "data: {class: Most, folder: x}"),

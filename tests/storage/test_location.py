@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import os
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -214,9 +215,10 @@ class WithVersions(WithRanges):
         super().send_header(keyword, value)
 
 
-@pytest.mark.parametrize("server", [WithVersions], indirect=True)
+@pytest.mark.parametrize("server", [WithVersions, WithRanges], indirect=True)
 def test_a_web_server_tells_the_version_of_a_file(root: Path, server: str) -> None:
     (root / "versions.csv").write_text("old")
+    os.utime(root / "versions.csv", (1e9, 1e9))
     old = state_of(located(f"{server}/versions.csv"))
     assert state_of(located(f"{server}/versions.csv")) == old
     (root / "versions.csv").write_text("new")

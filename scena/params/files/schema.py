@@ -50,6 +50,8 @@ class _Maker:
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {}
         self.names: dict[Any, str] = {}
+        self.dotted: dict[str, list[Schema]] = {}
+        """What aliases with dots may be set to: each is a path from the root, wherever its field is."""
 
     def root_properties(self, cls: type[Params]) -> dict[str, Schema]:
         """The names at the top of a file: the fields of the root, and every flat field below it."""
@@ -63,6 +65,8 @@ class _Maker:
             distinct = _distinct(schemas)
             shared = len(distinct) > 1 and all(kind.form == "params" for kind, _, _ in places)
             properties[name] = self._shared(places) if shared else _any_of(distinct)
+        for alias, schemas in self.dotted.items():
+            self._insert(properties, alias.split("."), _any_of(_distinct(schemas)))
         return properties
 
     def _flat_fields(self, cls: type[Params], kind: Kind, found: dict[str, list[Place]], seen: set[type]) -> None:
@@ -75,6 +79,9 @@ class _Maker:
             if field.flat:
                 for own in (field.root_name, *_plain_aliases(field)):
                     found.setdefault(own, []).append((inner, hints[name], field))
+            for alias in field.aliases:
+                if "." in alias:
+                    self.dotted.setdefault(alias, []).append(self.value(inner, hints[name], field))
             if inner.form == "params":
                 for option in _options(inner, field).values():
                     self._flat_fields(option, inner, found, seen)
@@ -106,10 +113,6 @@ class _Maker:
                 for option in _options(inner, field).values():
                     for below, one in self.properties(option, inner).items():
                         found.setdefault(below, one)
-        for name, field in cls.__params__.items():
-            for alias in field.aliases:
-                if "." in alias:
-                    _insert(found, alias.split("."), self.value(kind_of(hints[name]), hints[name], field))
         return found
 
     def value(self, kind: Kind, hint: Any, field: Field) -> Schema:
@@ -142,6 +145,23 @@ class _Maker:
             forms.append({"type": "null"})
         return _any_of(forms)
 
+    def _insert(self, properties: dict[str, Schema], names: list[str], own: Schema) -> None:
+        """Adds an alias with dots; a mapping on its way may be there already, for a field or for another alias."""
+        first, *rest = names
+        if not rest:
+            properties.setdefault(first, own)
+            return
+        for mapping in self._mappings(properties.setdefault(first, _mapping({}))):
+            self._insert(mapping["properties"], rest, own)
+
+    def _mappings(self, schema: Schema) -> list[Schema]:
+        """The mappings among what a schema accepts."""
+        if "$ref" in schema:
+            schema = self.definitions[schema["$ref"].rpartition("/")[2]]
+        if "anyOf" in schema:
+            return [mapping for one in schema["anyOf"] for mapping in self._mappings(one)]
+        return [schema] if "properties" in schema else []
+
     def define(self, name: str, cls: type[Params], kind: Kind) -> str:
         """Makes the definition of a class, once; returns its name."""
         key = (cls, str(kind.aliases.get(cls)))
@@ -171,16 +191,6 @@ def _options(kind: Kind, field: Field | None) -> dict[str, type[Params]]:
 
 def _plain_aliases(field: Field) -> list[str]:
     return [alias for alias in field.aliases if "." not in alias]
-
-
-def _insert(properties: dict[str, Schema], names: list[str], own: Schema) -> None:
-    """An alias with dots is a path of its own from the root."""
-    if len(names) == 1:
-        properties.setdefault(names[0], own)
-    elif names[0] not in properties:
-        below: dict[str, Schema] = {}
-        _insert(below, names[1:], own)
-        properties[names[0]] = _mapping(below)
 
 
 def _mapping(properties: dict[str, Schema]) -> Schema:

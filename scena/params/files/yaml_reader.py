@@ -38,7 +38,7 @@ def read(path: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
-        problem = error.problem or error.context or "it cannot be read"
+        problem = error.problem or error.context or ""
         if mark is not None and re.match(r" *\t", "".join(text.splitlines()[mark.line : mark.line + 1])):
             problem += " (indent with spaces instead of a tab)"
         raise ParamsError(f"{path}{line}: this is not valid YAML: {problem}") from None
@@ -138,7 +138,7 @@ class _Reader:
     def count(self, event: Any, values: int = 1) -> None:
         self.values += values
         if self.values > MAX_VALUES:
-            raise self.error(event, f"its aliases stand for more than {MAX_VALUES} values")
+            raise self.error(event, f"holds more than {MAX_VALUES} values, with those that aliases stand for")
 
     def alias(self, event: Any) -> Any:
         if event.anchor in self.unfinished:

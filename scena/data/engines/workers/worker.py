@@ -4,6 +4,7 @@ It imports what its parameters need, and nothing of TensorFlow unless a user's m
 stages; `StreamServer` runs one serial stage, which sees every chunk of the stream in order.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -41,22 +42,22 @@ def main(*arguments: str) -> None:
     assert isinstance(config, messages.Configuration)
     if config.die_with_thread:
         _die_with_parent(parent)
+    server: TaskServer | StreamServer | None = None
+    answer: messages.Ready | messages.Broken
     try:
         context = restored_context(config.context)
         memory = SharedMemory(memory_descriptor)
-        server: TaskServer | StreamServer
         if config.stage_index is None:
             server = TaskServer(channel, memory, context)
         else:
             server = StreamServer(channel, memory, context, config.stage_index, config.group)
-        channel.send(messages.Ready([name for name in ("tensorflow", "keras", "torch", "jax") if name in sys.modules]))
+        answer = messages.Ready([name for name in ("tensorflow", "keras", "torch", "jax") if name in sys.modules])
     except Exception as error:
-        channel.send(messages.Broken(messages.describe_failure(error)))
-        return
-    try:
-        server.run()
-    except OSError:  # the parent closed its end while we wrote
-        return
+        answer = messages.Broken(messages.describe_failure(error))
+    with contextlib.suppress(OSError):  # the parent closed its end while we wrote
+        channel.send(answer)
+        if server is not None:
+            server.run()
 
 
 def _end_with_parent(descriptor: int) -> None:
