@@ -8,8 +8,7 @@ from typing import Any, Literal, NewType, Self, TypeVar
 
 import pytest
 
-from scena import plugins
-from scena.params import Params, ParamsError, build, check, default_raw, merge, param, parse, to_raw
+from scena.params import Params, ParamsError, build, check, default_raw, param, parse, to_raw
 from scena.params.convert import Mismatch, convert
 from scena.params.settable import Origins
 from scena.params.tree import affects_results
@@ -17,16 +16,12 @@ from tests.params.trees import (
     CNN,
     MLP,
     Augment,
-    Crop,
     DataParams,
     Every,
     ExponentialDecay,
-    HeadParams,
     ModelParams,
-    Processor,
     Root,
     SourceParams,
-    Wide,
 )
 
 
@@ -366,162 +361,6 @@ def test_what_stands_in_a_wrong_place_in_python_is_explained() -> None:
         to_raw(DataParams(processors=["Crop"]))  # type: ignore[list-item]
     with pytest.raises(ParamsError, match=r"ModelParams\.graph: expected BackendParams, received 'CNN'"):
         to_raw(ModelParams(graph="CNN"))  # type: ignore[arg-type]
-
-
-def test_choices_of_plain_values() -> None:
-    class Chosen(Params):
-        one: str = param("a", choices=["a", "b"])
-        several: list[int] = param([1], choices=[1, 2])
-
-    assert build({"several": ["2", 1]}, Chosen).several == [2, 1]
-    with pytest.raises(ParamsError) as caught:
-        build({"one": "c", "several": [1, 3]}, Chosen)
-    assert str(caught.value) == "one: expected one of a, b, received 'c'\nseveral: expected one of 1, 2, received 3"
-
-
-def test_choices_of_classes() -> None:
-    class OnlyCNN(Params):
-        graph: CNN | MLP = param(CNN(), choices=[CNN])
-
-    with pytest.raises(ParamsError, match=r"unknown CNN or MLP 'MLP'; choose from: CNN"):
-        build({"graph": {"class": "MLP"}}, OnlyCNN)
-
-
-def test_a_union_of_classes() -> None:
-    class Either(Params):
-        graph: CNN | MLP = param(MLP())
-
-    assert build({"graph": {"class": "CNN"}}, Either).graph == CNN()
-    assert build({}, Either).graph == MLP()
-
-
-def test_a_tuple_of_any_length_holds_params_objects() -> None:
-    class Steps(Params):
-        steps: tuple[Processor, ...] = param((Augment(), Crop()))
-
-    assert build(to_raw(Steps()), Steps) == Steps()
-    assert build({"steps": [{"class": "Crop"}]}, Steps).steps == (Crop(),)
-
-
-def test_a_base_without_classes_to_choose_says_so() -> None:
-    class Lonely(Params, abstract=True):
-        pass
-
-    class Holder(Params):
-        x: Lonely | None = param(None)
-
-    with pytest.raises(ParamsError) as caught:
-        build({"x": {"class": "Any"}}, Holder)
-    assert str(caught.value) == "x: there is no Lonely to choose; received 'Any'. Import the module that defines it."
-
-
-def test_classes_of_installed_plugins_are_listed_where_they_may_stand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Stage(Params, abstract=True):
-        pass
-
-    class Filter(Stage, abstract=True):
-        pass
-
-    class Keep(Filter):
-        pass
-
-    class Pipeline(Params):
-        any: Stage = param(Keep())
-        own: Stage = param(Keep(), choices=[Keep])
-
-    (tmp_path / "blur-0.1.dist-info").mkdir()
-    (tmp_path / "blur-0.1.dist-info" / "entry_points.txt").write_text("[scena.plugins]\nFilter.Blur = blur.steps\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    plugins.installed.cache_clear()
-    try:
-        with pytest.raises(ParamsError) as caught:
-            build({"any": {"class": "Shift"}, "own": {"class": "Shift"}}, Pipeline)
-    finally:
-        plugins.installed.cache_clear()
-    assert str(caught.value) == (
-        "any: unknown Stage 'Shift'; choose from: Keep, Blur\nown: unknown Stage 'Shift'; choose from: Keep"
-    )
-
-
-MERGED = [
-    ({"graph": "CNN"}, {"class": "CNN", "filters": [1], "dense": 100}),
-    ({"graph": {"class": "CNN", "dense": 5}}, {"class": "CNN", "filters": [1], "dense": 5}),
-    ({"graph": {"dense": 5}}, {"class": "CNN", "filters": [1], "dense": 5}),
-    ({"graph": {"filters": [2, 3]}}, {"class": "CNN", "filters": [2, 3], "dense": 100}),
-    ({"graph": "MLP"}, {"class": "MLP", "nodes": [100], "activation": "relu"}),
-    ({"graph": {"class": "MLP", "nodes": [1]}}, {"class": "MLP", "nodes": [1], "activation": "relu"}),
-]
-
-
-@pytest.mark.parametrize(("layer", "expected"), MERGED)
-def test_merging_keeps_the_values_of_the_same_class(layer: Any, expected: Any) -> None:
-    raw = to_raw(ModelParams(graph=CNN(filters=[1])))
-    before = repr(raw)
-    assert merge(raw, layer, ModelParams)["graph"] == expected
-    assert repr(raw) == before
-
-
-def test_merging_lists_and_dicts() -> None:
-    raw = to_raw(Root())
-    layer = {
-        "data": {
-            "weights": {"b": 2},
-            "processors": ["Crop", {"class": "Augment", "p": 0.1}],
-            "heads": {"x": {"units": 3}},
-        },
-        "learning_rate": 0.5,
-        "early_stopping": {"patience": 2},
-    }
-    data = merge(raw, layer, Root)["trainer"]["scenario"]["data"]
-    assert data["weights"] == {"a": 1.0, "b": 2}
-    assert [item["class"] for item in data["processors"]] == ["Crop", "Augment"]
-    assert data["processors"][1]["p"] == 0.1
-    assert list(data["heads"]) == ["main", "x"]
-    removed = merge(raw, {"data": {"weights": {"a": None}, "heads": {"main": None}}}, Root)["trainer"]["scenario"][
-        "data"
-    ]
-    assert (removed["weights"], removed["heads"]) == ({}, {})
-    item = merge(raw, {"data": {"processors": {"Augment": {"p": 1}}}}, Root)["trainer"]["scenario"]["data"][
-        "processors"
-    ]
-    assert item[0] == {"class": "Augment", "p": 1}
-
-
-@pytest.mark.parametrize("words", ["main side=Wide", "main=Head side=Wide"])
-def test_an_entry_that_is_named_again_keeps_its_values(words: str) -> None:
-    class Outputs(Params):
-        heads: dict[str, HeadParams] = param({"main": HeadParams(units=4), "other": HeadParams()})
-
-    assert parse(Outputs(), ["--heads", *words.split()]).params.heads == {"main": HeadParams(units=4), "side": Wide()}
-    assert parse(Outputs(), ["--heads", "main=Wide"]).params.heads == {"main": Wide()}
-
-
-def test_none_replaces_a_list_of_objects_where_it_may_stand() -> None:
-    class Steps(Params):
-        steps: list[Augment] | None = param([Augment()])
-
-    assert parse(Steps(), ["--steps", "None"]).params.steps is None
-    assert parse(Steps(), ["--steps", "Augment", "Augment"]).params.steps == [Augment(), Augment()]
-
-
-@pytest.mark.parametrize(
-    ("hint", "merged"),
-    [
-        (dict[str, int], {"a": 1, "b": 3}),
-        (dict[str, int | None], {"b": 3, "c": None}),
-        (dict[str, Any], {"b": 3, "c": None}),
-        (Any, {"b": 3, "c": None}),
-    ],
-)
-def test_dicts_that_may_hold_none_are_replaced(hint: Any, merged: dict[str, int | None]) -> None:
-    """In any other dict, None removes an entry."""
-
-    class Holder(Params):
-        x: hint = param({"a": 1, "c": 2})
-
-    assert merge(to_raw(Holder()), {"x": {"b": 3, "c": None}}, Holder)["x"] == merged
 
 
 def test_results_depend_on_a_parameter_unless_it_or_something_around_it_says_no() -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from examples.tutorial.full.params import DigitsParams, ImageFilesParams
 from examples.tutorial.full.scenario import TutorialScenario
@@ -30,11 +29,9 @@ from scena.errors import DataError, ScenarioError
 from scena.evaluation.params import LAVParams
 from scena.prediction.converted import read_converted
 from scena.prediction.params import LiteRTRuntimeParams, OnnxParams
-from scena.prediction.predictor import Predictor
 from scena.prediction.runtimes.parallel import calls_at_once, exclusive
 from scena.prediction.serving.batcher import Batcher
 from scena.storage.checksums import verify_tree
-from scena.storage.run_layout import CONVERTED_FILE
 from tests.evaluation.exporting import export
 from tests.prediction.http_service import ask
 from tests.prediction.scenarios import TextScenario, sequence
@@ -42,26 +39,6 @@ from tests.toy.scenario import ToyScenario
 
 RUNTIMES = ["onnx", "openvino", "litert"]
 TOY = ["--scenario", "tests.toy.scenario"]
-
-
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two converted models of the tutorial, and some images."""
-    folder = tmp_path_factory.mktemp("digits")
-    for seed in (1, 2):
-        export(folder / f"model{seed}", seed, TutorialScenario)
-        formats = RUNTIMES if seed == 1 else ["onnx"]
-        assert main(["export", str(folder / f"model{seed}"), "--format", *formats]) == 0
-    for number, image in enumerate(load_digits("digits", "test")[0][:3]):
-        Image.fromarray(image).save(folder / f"digit{number}.png")
-    return folder
-
-
-@pytest.fixture
-def model(digits: Path, tmp_path: Path) -> Path:
-    """A converted model that a test may spoil."""
-    shutil.copytree(digits / "model1", tmp_path / "model")
-    return tmp_path / "model"
 
 
 def outputs(directory: Path, runtime: str) -> dict[str, np.ndarray]:
@@ -231,70 +208,6 @@ def test_a_long_list_is_predicted_as_a_stream_is(digits: Path) -> None:
     batch = Batch({"img": pixels[:3]}, {}, [], 3, Cursor())
     with pytest.raises(IndexError, match="'pred' has 2 rows for 3 samples"):
         list(batch.samples({"pred": np.zeros((2, 10))}))
-
-
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_calls_of_any_size_give_the_same_answers(digits: Path, model: Path, runtime: str) -> None:
-    measured = [record.call_size for record in read_converted(model).values()]
-    assert len(measured) == 3 and all(size in (16, 32, 64, 128, 256) for size in measured)
-    images, classes = (part[:100] for part in load_digits("digits", "test"))
-    pairs = list(zip(images, classes, strict=True))
-    samples = [Sample({"img": image}, {"gt": np.uint8(digit)}, meta=digit) for image, digit in pairs]
-    wanted = TutorialScenario.create_predictor(digits / "model1", runtime="keras").engine.predict({"img": images})
-    # small batches are predicted together, large ones in parts that are about equal
-    expected = {(7, None): 15, (7, 16): 7, (7, 32): 4, (50, None): 2, (50, 16): 8, (50, 32): 4}
-    for (batch_size, call_size), calls in expected.items():
-        set_call_size(model, call_size)
-        pipeline = DataPipelineParams(batch_size=batch_size, num_processes=0)
-        params = PredictorParams(pipeline=pipeline, include_targets=True)
-        predictor = TutorialScenario.create_predictor(model, params, runtime=runtime)
-        sizes = sizes_of_calls(predictor.engine)
-        found = list(predictor.predict_raw(samples))
-        assert len(sizes) == calls and sum(sizes) == 100
-        assert [sample.meta for sample in found] == list(classes)
-        np.testing.assert_allclose([sample.outputs["pred"] for sample in found], wanted["pred"], atol=1e-4)
-
-
-def sizes_of_calls(engine: Any) -> list[int]:
-    """A list that gets the number of samples of each call from now on."""
-    sizes: list[int] = []
-    original = engine._predict
-
-    def predict(inputs: Any) -> Any:
-        sizes.append(len(inputs["img"]))
-        return original(inputs)
-
-    engine._predict = predict
-    return sizes
-
-
-def set_call_size(model: Path, size: int | None) -> None:
-    """Writes the size of calls into the descriptions of converted models; None: as older exports, which have none."""
-    file = model / CONVERTED_FILE
-    content = json.loads(file.read_text())
-    content.pop("checksum", None)
-    for record in content["models"].values():
-        record["call_size"] = size
-        if size is None:
-            del record["call_size"]
-    file.write_text(json.dumps(content))
-
-
-def test_an_overridden_predict_batch_gets_the_batches_that_were_asked_for(model: Path) -> None:
-    set_call_size(model, 32)
-    sizes: list[int] = []
-
-    class Own(Predictor):
-        def predict_batch(self, batch: Batch) -> dict[str, np.ndarray]:
-            sizes.append(batch.size)
-            return super().predict_batch(batch)
-
-    params = PredictorParams(pipeline=DataPipelineParams(batch_size=7, num_processes=0), include_targets=True)
-    predictor = Own(params, TutorialScenario.create_predictor(model, runtime="onnx").built)
-    images = load_digits("digits", "test")[0][:20]
-    samples = [Sample({"img": image}, {"gt": np.uint8(0)}) for image in images]
-    assert len(list(predictor.predict_raw(samples))) == 20
-    assert sizes == [7, 7, 6]
 
 
 WITHOUT_KERAS = """
