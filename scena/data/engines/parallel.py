@@ -62,7 +62,7 @@ class ParallelEngine(Engine):
     def batches(self, cursor: Cursor, repeat: bool) -> Generator[Batch, None, None]:
         failures = 0
         if self.pool.closed:  # a worker died in an earlier stream
-            self.pool = WorkerPool(self.context, self.processes)
+            self._restart()
         while True:
             try:
                 for batch in self._batches(cursor, repeat):
