@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from scena.data import DataError, EmptyDataError, PipelineMode, WorkerError
+from scena.data import Cursor, DataError, EmptyDataError, PipelineMode, WorkerError
 from scena.data.engines.parallel import ParallelEngine, python_engine
 from tests.data.toys import (
     FaultParams,
@@ -126,18 +126,24 @@ def test_a_killed_worker_is_noticed_while_we_wait(place: str) -> None:
     pipeline = toy_pipeline(NumbersParams(count=1000), processors, num_processes=2)
     engine = python_engine(pipeline._context)
     assert isinstance(engine, ParallelEngine)
-    batches = engine.batches(__import__("scena.data", fromlist=["Cursor"]).Cursor(), True)
+    batches = engine.batches(Cursor(), True)
     next(batches)
+    processes = [member.process for member in engine.pool.members if member.process is not None]
     victim = engine.pool.streams[1] if place == "serial" else engine.pool.workers[0]
     assert victim.process is not None
     os.kill(victim.process.pid, signal.SIGKILL)
     start = time.perf_counter()
-    with pytest.raises(WorkerError, match="was killed by SIGKILL"):
+    with pytest.raises(WorkerError, match="was killed by SIGKILL") as caught:
         for _ in batches:
             pass
     waited = time.perf_counter() - start
     print(f"noticed after {waited:.3f} s")
     assert waited < 5
+    again = engine.batches(Cursor(), True)
+    next(again)
+    assert all(process.poll() is not None for process in processes), "the other workers still run"
+    assert caught.traceback, "although the error holds on to what they belong to"
+    again.close()
     engine.close()
 
 
