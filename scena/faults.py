@@ -5,6 +5,7 @@ system calls are interrupted, few batches are made ahead, blocks of steps are sh
 worker processes die and are replaced. Without the setting each function returns what it is given. docs/reliability.md lists the places.
 """
 
+import atexit
 import os
 import random
 import signal
@@ -48,3 +49,4 @@ def interrupt_calls() -> None:
     if _seed and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGALRM, lambda number, frame: None)
         signal.setitimer(signal.ITIMER_REAL, INTERRUPT_SECONDS, INTERRUPT_SECONDS)
+        atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # Python takes its handlers back before it ends

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 PATHS = ["tests/data", "tests/training", "tests/faults"]
-COUNTING: list[str] = []
+COUNTING = ["tests/data/engines/test_parallel.py::test_a_slow_consumer_finds_batches_ready"]
 """Tests that assert on how often something happens."""
 
 
