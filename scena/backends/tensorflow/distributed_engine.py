@@ -52,6 +52,7 @@ class DistributedEngine:
         self._test = tf.function(self._test_steps, input_signature=signature)
         self._collect = tf.function(self._collect_step, input_signature=[])
         self._spread = tf.function(self._spread_step, input_signature=[])
+        self._agree = tf.function(self._agree_step, input_signature=[counts])
 
     def train(
         self, inputs: Arrays, targets: Arrays, counted: Any, total: Any, flag: float = 0.0
@@ -73,6 +74,20 @@ class DistributedEngine:
             rows = self._train(block, _floats(counted), _floats(total), tf.constant(flag, tf.float32)).numpy()
         names = self._names["train"]
         return [dict(zip(names, row.tolist(), strict=False)) for row in rows], float(rows[:, -1].max())
+
+    def common_steps(self, ready: int, most: int) -> int:
+        """How many steps all processes can take in one call: TensorFlow numbers collective operations by their turn in the loop, so a loop
+        that ends earlier in one process would leave the others waiting forever.
+
+        Args:
+            ready: how many steps this process could take.
+            most: how many there are to take, the same everywhere.
+        """
+        if self.distribution.cluster is None:
+            return ready
+        with self.distribution.naming_lost_workers():
+            sums = self._agree(_floats(np.arange(most) < ready)).numpy()
+        return int(np.count_nonzero(sums == self.distribution.strategy.num_replicas_in_sync))
 
     def test(self, inputs: Arrays, targets: Arrays, counted: Any, total: Any) -> None:
         """Runs one validation step for each batch of a block; `collect` has the results."""
@@ -97,7 +112,7 @@ class DistributedEngine:
         for model in self._models[1:] if self.distribution.chief else self._models:
             Layers(model.root, model).unpack(layers)
         with undivided_losses():
-            for function in (self._spread, self._train, self._test, self._collect):
+            for function in (self._spread, self._agree, self._train, self._test, self._collect):
                 function.get_concrete_function()  # now: all processes must number their collective operations in the same order
 
     def spread(self) -> None:
@@ -180,6 +195,9 @@ class DistributedEngine:
             return tf.stack([tf.cast(known[name], tf.float32) for name in self._names["test"]])
 
         return self._each(replica, ())
+
+    def _agree_step(self, ready: Any) -> tf.Tensor:
+        return self._each(lambda values: all_sums([values])[0], (ready,))
 
     def _spread_step(self) -> tf.Tensor:
         def replica() -> tf.Tensor:

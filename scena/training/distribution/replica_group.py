@@ -109,15 +109,19 @@ class ReplicaGroup(Steps):
 
     def train(self, block: list[Batch]) -> list[dict[str, float]]:
         self._make_ahead(block)
-        logs: list[dict[str, float]]
+        logs: list[dict[str, float]] = []
         with self._together():
             if self._stale:
                 self._channel.send(Command.BROADCAST)
                 self._engine.spread()
                 self._stale = False
             self._channel.send(Command.TRAIN, len(block))
-            logs, flags = self._engine.train(**_arguments(block))
-        self.asked_to_stop = self.asked_to_stop or flags > 0
+            while block:
+                count = self._engine.common_steps(len(block), len(block))
+                found, flags = self._engine.train(**_arguments(block[:count]))
+                logs += found
+                self.asked_to_stop = self.asked_to_stop or flags > 0
+                block = block[count:]
         return logs
 
     def validate(self, pipeline: DataPipeline, locally: Callable[[DataPipeline], Validation]) -> Validation:
@@ -216,16 +220,18 @@ class Worker:
             _validate(self._engine, self._run.val_data)
 
     def _train(self, steps: int) -> None:
-        """Takes as many steps as the chief, in as many blocks as the shapes of this shard need."""
+        """Takes as many steps as the chief, in as many blocks as the shapes of all shards need."""
         assert self._stream is not None
+        block: list[Batch] = []
         while steps > 0:
-            block = self._stream.take_block(steps)
+            block = block or self._stream.take_block(steps)
             if not block:
                 raise TrainingError(
                     "The training data of this worker ended before that of the chief. Is it the same in all processes?"
                 )
-            self._engine.train(**_arguments(block), flag=float(self._requests.reason is not None))
-            steps -= len(block)
+            count = self._engine.common_steps(len(block), steps)
+            self._engine.train(**_arguments(block[:count]), flag=float(self._requests.reason is not None))
+            block, steps = block[count:], steps - count
 
     def _close(self) -> None:
         if self._stream is not None:

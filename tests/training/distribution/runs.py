@@ -9,6 +9,7 @@ import numpy as np
 
 from scena.backends.local_cluster import free_ports
 from scena.storage.tensor_file import read_tensors
+from tests.training.distribution.several import WORKER
 from tests.zygote import Child, Zygote
 
 # 61 samples in batches of 20: the last batch has a single sample, and leaves nothing to some of the replicas
@@ -42,6 +43,7 @@ def start_workers(zygote: Zygote, count: int, directory: Path, command: list[str
             *[*command, "--device.dist_strategy", "multi_worker", "--device.workers", *addresses],
             *["--device.worker_index", str(index), *more.split()],
             log=directory.with_suffix(f".{index}.log"),
+            environment={WORKER: str(index)},
         )
         for index in range(count)
     ]

@@ -1,6 +1,7 @@
 """A scenario that writes down what each of its processes does: the samples it reads and the weights it ends with."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ from tests.toy.params import HalvesParams, ToyModelParams, ToyScenarioParams
 
 NOTES = "SCENA_TEST_NOTES"
 """The folder for what processes write down."""
+WORKER = "SCENA_TEST_WORKER"
+"""The index of a process among several."""
 
 
 class SeenHalvesParams(HalvesParams, builds=":SeenHalves"):
     """Random numbers."""
+
+    slow_worker: int = param(-1, help="the process whose training samples take a while")
 
 
 class SeenHalves(Halves):
@@ -32,6 +37,8 @@ class SeenHalves(Halves):
         if self.mode is PipelineMode.TRAINING and NOTES in os.environ:
             with (Path(os.environ[NOTES]) / f"samples-{os.getpid()}").open("a") as file:
                 file.write(f"{index}\n")
+        if self.mode is PipelineMode.TRAINING and os.environ.get(WORKER) == str(self.params.slow_worker):
+            time.sleep(0.02)
         return super().__getitem__(index)
 
 

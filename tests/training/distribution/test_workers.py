@@ -76,6 +76,17 @@ def test_three_workers_and_only_the_chief_writes(zygote: Zygote, one_process: Pa
     assert logs == {"run.0.log", "run.1.log", "run.2.log"}
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+def test_a_process_whose_data_is_slower_takes_the_same_steps(
+    slow: int, zygote: Zygote, one_process: Path, tmp_path: Path
+) -> None:
+    """It has one batch at a time while the other has many: both must take as many steps in a call."""
+    directory = tmp_path / "run"
+    workers = start_workers(zygote, 2, directory, command(directory, f"--data.slow_worker {slow}"))
+    assert [worker.wait() for worker in workers] == [0, 0], "".join(worker.text for worker in workers)
+    assert_equal_runs(directory, one_process)
+
+
 def test_a_killed_worker_ends_the_training_and_it_goes_on_exactly(zygote: Zygote, tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert [w.wait() for w in start_workers(zygote, 2, whole, survivor(whole, "--trainer.epochs 6"))] == [0, 0]
