@@ -10,7 +10,12 @@ import subprocess
 import sys
 
 PATHS = ["tests/data", "tests/training", "tests/faults"]
-COUNTING = ["tests/data/engines/test_parallel.py::test_a_slow_consumer_finds_batches_ready"]
+COUNTING = [
+    "tests/data/engines/test_parallel.py::test_a_slow_consumer_finds_batches_ready",
+    "tests/faults/test_signals.py::test_a_signal_saves_and_leaves",
+    "tests/training/test_blocks.py::test_one_seven_and_thirty_two_steps_in_a_block_give_the_same_weights_and_logs",
+    "tests/training/test_blocks.py::test_a_block_ends_where_a_callback_wants_to_see_the_weights",
+]
 """Tests that assert on how often something happens."""
 
 

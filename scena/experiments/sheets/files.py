@@ -52,11 +52,14 @@ def _xlsx_rows(path: Path, name: str | None) -> list[list[Any]]:
     except Exception as error:  # openpyxl checks nothing: what a file makes it raise has many types
         what = (str(error).splitlines() or [type(error).__name__])[0]
         raise ExperimentError(f"{path} cannot be read as an xlsx file: {what}.") from error
-    if name is not None and name not in book.sheetnames:
+    sheets = {sheet.title: sheet for sheet in book.worksheets}  # without those that hold a chart only
+    if not sheets:
+        raise ExperimentError(f"{path} has no sheet with cells.")
+    if name is not None and name not in sheets:
         raise ExperimentError(
-            f"{path} has no sheet {name!r}{did_you_mean(name, book.sheetnames)}; there are: {', '.join(book.sheetnames)}."
+            f"{path} has no sheet {name!r}{did_you_mean(name, sheets)}; there are: {', '.join(sheets)}."
         )
-    sheet = book[name] if name is not None else book.worksheets[0]
+    sheet = sheets[name] if name is not None else book.worksheets[0]
     if sheet.max_row * sheet.max_column > MOST_CELLS:
         raise ExperimentError(
             f"{path}: the sheet {sheet.title!r} has {sheet.max_row:,} rows and {sheet.max_column:,} columns, more than any sheet of "

@@ -162,6 +162,12 @@ def test_files_that_are_no_sheets(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(ExperimentError, match="cannot be read as an xlsx file"):
         read_sheet(tmp_path / "a.xlsx")
+    book = openpyxl.Workbook()
+    book.create_chartsheet("chart")
+    book.remove(book.worksheets[0])
+    book.save(tmp_path / "chart.xlsx")
+    with pytest.raises(ExperimentError, match=r"chart.xlsx has no sheet with cells\."):
+        read_sheet(tmp_path / "chart.xlsx")
     with pytest.raises(ExperimentError, match=r"expected a file \.xlsx, \.csv or \.yaml"):
         read_sheet(tmp_path / "a.txt")
     with pytest.raises(ExperimentError, match="There is no file"):
