@@ -24,7 +24,7 @@ def test_every_client_gets_its_answer() -> None:
 
 
 def test_processes_of_a_training_never_part() -> None:
-    counts = sum((replicas.simulate(seed) for seed in range(300)), Counter[str]())
+    counts = sum((replicas.simulate(seed) for seed in range(400)), Counter[str]())
     assert min(counts[key] for key in ("deaths", "lost", "asked to stop", "ended with 0", "ended with 1")) > 10
 
 

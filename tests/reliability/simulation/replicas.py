@@ -98,14 +98,22 @@ class Process:
     def spread(self) -> None:
         self.state = self.meet("spread", self.state)[0]
 
+    def common_steps(self, ready: int, most: int) -> int:
+        met = self.meet("agree", (ready, most))
+        assert {total for _, total in met} == {most}, "processes are to take different numbers of steps"
+        return min(one for one, _ in met)
+
     def train(
         self, inputs: Any, targets: Any, counted: Any, total: Any, flag: float = 0.0
     ) -> tuple[list[dict[str, float]], float]:
         flags = 0.0
-        for number in inputs["x"][:, 0]:
-            met = self.meet("train", (int(number), flag))
-            assert len({one for one, _ in met}) == 1, "processes train on different batches"
-            flags = max(flags, sum(one for _, one in met))
+        for turn, number in enumerate(inputs["x"][:, 0]):
+            met = self.meet("train", (turn, int(number), flag))
+            assert len({one for one, _, _ in met}) == 1, (
+                "TensorFlow would wait forever: its loops are at different turns"
+            )
+            assert len({one for _, one, _ in met}) == 1, "processes train on different batches"
+            flags = max(flags, sum(one for _, _, one in met))
             self.steps.append(int(number))
             self.state = (self.state, int(number))
         return [{} for _ in inputs["x"]], flags
